@@ -1,0 +1,68 @@
+"""The persona card: one person (paper section 4.2)."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+"""A non-empty text."""
+
+CardId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
+"""A file-safe id such as p01."""
+
+Gender = Literal["女", "男"]
+RelationshipStatus = Literal["单身", "恋爱", "已婚", "离异", "丧偶"]
+
+
+class Card(BaseModel):
+    """Common to all cards: strict types, no unknown fields, no blanks around texts."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, str_strip_whitespace=True)
+
+
+class ExpressionHabits(Card):
+    """How this person types."""
+
+    catchphrases: list[Line] = Field(description="口头禅 and pet words, as typed; may be empty for the curt")
+    punctuation: Line = Field(description="what they do with punctuation, e.g. 几乎不用句号，爱用空格断句")
+    emoji: Line = Field(description="which emoji or stickers-as-text they use, or that they use none")
+    typical_length: Line = Field(description="how long a message is and how they split, e.g. 一条五六个字，爱连发")
+
+
+class HardFacts(Card):
+    """Facts that the gate compares first-person statements with (L0-06). Every listed word is a true answer."""
+
+    age: int = Field(ge=6, le=110)
+    gender: Gender
+    city: list[Line] = Field(min_length=1, description="places the person may truly say to live in or be from")
+    occupation: list[Line] = Field(min_length=1, description="words the person may truly use for their work")
+    relationship_status: RelationshipStatus
+
+
+class Persona(Card):
+    """One person, as a card in `personas/<id>.yaml`."""
+
+    id: CardId
+    name: Line
+    gender: Gender
+    age: int = Field(ge=6, le=110, description="years")
+    occupation: Line
+    education: Line
+    city: Line
+    relationship_status: Line = Field(description="in the person's own terms; the gate uses hard_facts")
+    personality: list[Line] = Field(min_length=2)
+    interests: list[Line] = Field(min_length=2)
+    weak_topics: list[Line] = Field(min_length=1, description="topics they know little of and would be unsure about")
+    expression_habits: ExpressionHabits
+    knowledge_boundaries: list[Line] = Field(min_length=1, description="what they know from life and where it ends")
+    hard_facts: HardFacts
+
+    @model_validator(mode="after")
+    def _facts_agree(self) -> "Persona":
+        if self.hard_facts.age != self.age:
+            raise ValueError(f"hard_facts.age is {self.hard_facts.age} but age is {self.age}; make them equal")
+        if self.hard_facts.gender != self.gender:
+            raise ValueError("hard_facts.gender and gender differ; make them equal")
+        if not any(place in self.city for place in self.hard_facts.city):
+            raise ValueError("no entry of hard_facts.city is part of city; list the city by its usual short name")
+        return self

@@ -1,0 +1,95 @@
+"""Files, written so that a reader never sees half of one."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from anthrolab.errors import AnthrolabError
+
+
+class FileError(AnthrolabError):
+    """A file that could not be read or written."""
+
+
+def canonical_json(value: Any) -> str:
+    """The one JSON text of a value: sorted keys, no spaces, UTF-8 characters kept."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def content_hash(value: Any) -> str:
+    """SHA-256 (first 16 hex digits) of bytes, of a text, or of the canonical JSON of anything else."""
+    if isinstance(value, bytes):
+        data = value
+    elif isinstance(value, str):
+        data = value.encode("utf-8")
+    else:
+        data = canonical_json(value).encode("utf-8")
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file; FileError if it is missing, unreadable or in another encoding."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as e:
+        raise FileError(f"{path}: not UTF-8 (byte {e.start}); save the file as UTF-8") from e
+    except OSError as e:
+        raise FileError(f"{path}: cannot be read ({e.strerror}); check the path and its permissions") from e
+
+
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Write a whole file or nothing: the content goes to a neighbour that then takes the name."""
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    neighbour = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(neighbour, "wb") as f:
+            f.write(data)
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(neighbour, path)
+    except OSError as e:
+        neighbour.unlink(missing_ok=True)
+        raise unwritable(path, e) from e
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append one line in a single write, so that a kill leaves at most a last line without its end."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            data = (line + "\n").encode("utf-8")
+            written = os.write(fd, data)
+            if written != len(data):
+                raise OSError(28, os.strerror(28))
+        finally:
+            os.close(fd)
+    except OSError as e:
+        raise unwritable(path, e) from e
+
+
+def whole_lines(path: Path) -> Iterator[str]:
+    """The lines of a file that end in a newline: what a killed writer left half-written is passed over."""
+    for line in read_text(path).split("\n")[:-1]:
+        if line.strip():
+            yield line
+
+
+def cut_torn_line(path: Path) -> None:
+    """Remove a last line without its newline (a writer was killed in it), so that appending is safe."""
+    if not path.exists():
+        return
+    data = path.read_bytes()
+    if data and not data.endswith(b"\n"):
+        write_atomic(path, data[: data.rfind(b"\n") + 1])
+
+
+def unwritable(path: Path, error: OSError) -> FileError:
+    """A write error as one line with a fix."""
+    return FileError(
+        f"{path}: cannot be written ({error.strerror}); free some space or choose a folder that you may write to"
+    )

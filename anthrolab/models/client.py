@@ -1,0 +1,84 @@
+"""What every model looks like to the rest of anthrolab: a request goes in, a reply or a typed error comes out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from anthrolab.errors import AnthrolabError
+from anthrolab.files import content_hash
+
+Fault = Literal["unreachable", "timeout", "rate_limited", "server_error", "rejected", "not_json", "empty", "no_reply"]
+
+
+class ModelError(AnthrolabError):
+    """No usable reply came back within the request's retry budget; `fault` says which kind of failure it was.
+
+    This is nobody's answer: the case or the judgement stays to be done, and nothing is scored.
+    """
+
+    def __init__(self, fault: Fault, message: str) -> None:
+        self.fault = fault
+        super().__init__(message)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call to a model: chat `messages` or a plain `prompt` (exactly one of the two).
+
+    `params` go into the request body as they are (temperature, max_tokens, response_format, grammar, ...).
+    `salt` tells apart calls whose content is equal but which must be drawn anew (sample index, re-ask number).
+    """
+
+    model: str
+    messages: Sequence[Mapping[str, str]] | None = None
+    prompt: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    salt: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.messages is None) == (self.prompt is None):
+            raise ValueError("a request has either messages or a prompt")
+
+    def key(self, identity: str) -> str:
+        """The content hash under which the reply is kept; `identity` names the server (not its port)."""
+        return content_hash(
+            {
+                "identity": identity,
+                "model": self.model,
+                "messages": None if self.messages is None else [dict(m) for m in self.messages],
+                "prompt": self.prompt,
+                "params": dict(self.params),
+                "salt": self.salt,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back. `text` has no reasoning in it; token counts are None where the server does not say."""
+
+    text: str
+    reasoning: str | None = None
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+    call: str | None = None
+
+    @property
+    def truncated(self) -> bool:
+        """True if the server stopped at the length cap."""
+        return self.finish_reason == "length"
+
+
+class ModelClient(Protocol):
+    """Anything that answers requests: an endpoint, a recorded endpoint, a scripted model."""
+
+    @property
+    def identity(self) -> str:
+        """Names the server and model file for cache keys and manifests; stable across runs and ports."""
+        ...
+
+    async def ask(self, request: Request) -> Reply:
+        """The reply, or ModelError."""
+        ...

@@ -1,0 +1,1 @@
+"""The dialogue runtime: two speakers, virtual time, one unsent draft each (paper section 4)."""

@@ -1,0 +1,136 @@
+"""The dialogue record: one chat as it happened, with every ask behind it.
+
+One JSON object a line in `dialogues.jsonl`; also the format in which dialogues from elsewhere come in
+(those may lack `asks` and `guards`, and have no binding, scenario or persona).
+"""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+
+Speaker = Literal["a", "b"]
+STAMP = "%Y-%m-%dT%H:%M:%S"
+
+
+def other(speaker: Speaker) -> Speaker:
+    """The partner of a speaker."""
+    return "b" if speaker == "a" else "a"
+
+
+def parse_stamp(value: object) -> datetime:
+    """A virtual time, `YYYY-MM-DDTHH:MM:SS`, without zone or fraction; ValueError for anything else."""
+    if isinstance(value, datetime):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("a time is a text YYYY-MM-DDTHH:MM:SS")
+    if len(value) != 19 or value[10] != "T":
+        raise ValueError("a time is written YYYY-MM-DDTHH:MM:SS")
+    parsed = datetime.fromisoformat(value)
+    if parsed.tzinfo is not None:
+        raise ValueError("a virtual time has no zone")
+    return parsed
+
+
+Stamp = Annotated[datetime, BeforeValidator(parse_stamp), PlainSerializer(lambda t: t.strftime(STAMP), return_type=str)]
+"""A virtual time, whole seconds, no zone."""
+
+
+class Record(BaseModel):
+    """Common to all records: strict types; unknown fields are kept and written back."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+
+class Message(Record):
+    """A message that was sent. `opener` marks the given first message: context, never scored."""
+
+    speaker: Speaker
+    content: str
+    at: Stamp
+    opener: bool
+
+
+class Draft(Record):
+    """An unsent message and the time at which it would go out."""
+
+    content: str
+    at: Stamp
+
+
+class Decision(Record):
+    """What a policy decided at one ask. `end` (or blank content) is silence; `at` is then the time of the ask
+    or what the policy wrote."""
+
+    content: str
+    at: Stamp
+    end: bool
+
+
+class Ask(Record):
+    """One question to a policy: who, when, which unsent draft it saw, and what it decided.
+
+    `error` says why the reply broke the contract (then there is no decision); `recovered` says how a bent
+    reply was read all the same; `call` is the id of the model call in `calls/`.
+    """
+
+    speaker: Speaker
+    now: Stamp
+    previous_draft: Draft | None = None
+    decision: Decision | None = None
+    error: str | None = None
+    recovered: str | None = None
+    call: str | None = None
+
+
+Guard = Literal["self_repetition", "too_many_in_a_row", "goodbye_loop"]
+
+
+class Guarded(Record):
+    """A draft that a runtime guard dropped when it came up."""
+
+    speaker: Speaker
+    content: str
+    guard: Guard
+    at: Stamp
+
+
+class Participant(Record):
+    """Who sits at one side: the name in the chat and the persona card's id, if known."""
+
+    name: str
+    persona: str | None = None
+
+
+Stop = Literal["closed", "horizon", "max_messages"]
+
+
+class Dialogue(Record):
+    """A whole chat. `messages` are in the order sent; `evaluated_role` is the side of the tested system."""
+
+    dialogue_id: str
+    binding: str | None = None
+    scenario: str | None = None
+    evaluated_role: Speaker
+    sample: int = Field(default=0, ge=0)
+    speakers: dict[Speaker, Participant]
+    start: Stamp | None = None
+    horizon_minutes: int | None = Field(default=None, gt=0)
+    stop: str | None = None
+    messages: list[Message]
+    asks: list[Ask] | None = None
+    guards: list[Guarded] | None = None
+
+    @model_validator(mode="after")
+    def _both_sides(self) -> "Dialogue":
+        if set(self.speakers) != {"a", "b"}:
+            raise ValueError("speakers must have the keys 'a' and 'b'")
+        return self
+
+    def turns(self) -> list[int]:
+        """Positions (from 0) in `messages` of the evaluated turns: messages of the tested side, without the opener."""
+        return [i for i, m in enumerate(self.messages) if m.speaker == self.evaluated_role and not m.opener]
+
+    def to_line(self) -> str:
+        """The record as one JSON line, fields in declared order."""
+        return self.model_dump_json()
