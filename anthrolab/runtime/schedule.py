@@ -1,0 +1,176 @@
+"""The single-draft scheduler (paper section 4.3): who speaks next, when, and when the chat is over.
+
+Pure and exact: it knows nothing of models, files or the wall clock. It is a generator: it yields the two asks
+that belong to one event, is sent the two plans, and returns the whole course. Whoever drives it decides how
+the asks are answered (concurrently over a network, in lockstep waves for many dialogues, or from a list).
+
+    course = converse(rules, opener)
+    asks = next(course)
+    while True:
+        try:
+            asks = course.send((answer(asks[0]), answer(asks[1])))
+        except StopIteration as stop:
+            return stop.value
+
+Times are whole seconds of virtual time since the start of the dialogue.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+
+from anthrolab.runtime.dialogue import Guard, Speaker, Stop, other
+from anthrolab.runtime.text import FAREWELLS, normalise
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The limits of a dialogue. A draft due exactly at the horizon still goes out."""
+
+    horizon_s: int
+    max_delay_s: int = 600
+    max_consecutive: int = 4
+    max_messages: int = 50
+    repeat_exempt_chars: int = 3
+    farewells: frozenset[str] = FAREWELLS
+
+    def __post_init__(self) -> None:
+        if self.horizon_s < 0 or self.max_delay_s < 0 or self.repeat_exempt_chars < 0:
+            raise ValueError("horizon_s, max_delay_s and repeat_exempt_chars are at least 0")
+        if self.max_consecutive < 1 or self.max_messages < 1:
+            raise ValueError("max_consecutive and max_messages are at least 1")
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A message that went out at `at_s`."""
+
+    speaker: Speaker
+    content: str
+    at_s: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A decision: what to send, how many seconds from now, or silence (`end`, or blank content)."""
+
+    content: str = ""
+    delay_s: int = 0
+    end: bool = False
+
+    @property
+    def silent(self) -> bool:
+        """True if nothing is to be sent."""
+        return self.end or not self.content.strip()
+
+
+SILENCE = Plan(end=True)
+
+
+@dataclass(frozen=True)
+class Pending:
+    """An unsent draft and the time at which it is due."""
+
+    content: str
+    due_s: int
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question to one speaker. Both asks of an event see the same messages and the same time."""
+
+    speaker: Speaker
+    now_s: int
+    messages: tuple[Sent, ...]
+    draft: Pending | None
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A draft that a guard stopped at its due time."""
+
+    speaker: Speaker
+    content: str
+    guard: Guard
+    at_s: int
+
+
+@dataclass
+class Course:
+    """What happened: every message, ask and dropped draft in order, and why it stopped."""
+
+    messages: list[Sent] = field(default_factory=list)
+    asks: list[Asked] = field(default_factory=list)
+    guards: list[Dropped] = field(default_factory=list)
+    stop: Stop = "closed"
+
+
+Dance = Generator[tuple[Asked, Asked], tuple[Plan, Plan], Course]
+
+
+def converse(rules: Rules, opener: Sent) -> Dance:
+    """Run one dialogue from its opener (at second 0), which counts as message 1."""
+    course = Course()
+    history: tuple[Sent, ...] = ()
+    said: dict[Speaker, set[str]] = {"a": set(), "b": set()}
+    farewells = frozenset(normalise(f) for f in rules.farewells)
+    waved: set[Speaker] = set()
+    drafts: dict[Speaker, Pending] = {}
+    due: Sent | None = opener
+    while due is not None:
+        now, sender = due.at_s, due.speaker
+        course.messages.append(due)
+        history += (due,)
+        text = normalise(due.content)
+        said[sender].add(text)
+        if text in farewells:
+            waved.add(sender)
+        if len(history) >= rules.max_messages:
+            course.stop = "max_messages"
+            return course
+        asks = (
+            Asked(sender, now, history, None),
+            Asked(other(sender), now, history, drafts.get(other(sender))),
+        )
+        course.asks.extend(asks)
+        plans = yield asks
+        for ask, plan in zip(asks, plans, strict=True):
+            drafts.pop(ask.speaker, None)
+            if not plan.silent:
+                drafts[ask.speaker] = Pending(plan.content, now + min(max(plan.delay_s, 0), rules.max_delay_s))
+        due = _next_out(rules, course, history, drafts, said, waved, farewells)
+    return course
+
+
+def _next_out(
+    rules: Rules,
+    course: Course,
+    history: tuple[Sent, ...],
+    drafts: dict[Speaker, Pending],
+    said: dict[Speaker, set[str]],
+    waved: set[Speaker],
+    farewells: frozenset[str],
+) -> Sent | None:
+    """Take drafts in the order due until one passes the guards; None ends the dialogue (`course.stop` says why)."""
+    last = history[-1].speaker
+    while drafts:
+        # On a tie the one who did not send the last message comes first.
+        speaker = min(drafts, key=lambda s: (drafts[s].due_s, s == last))
+        draft = drafts[speaker]
+        if draft.due_s > rules.horizon_s:
+            course.stop = "horizon"
+            return None
+        del drafts[speaker]
+        text = normalise(draft.content)
+        tail = history[-rules.max_consecutive :]
+        guard: Guard
+        if len(text) > rules.repeat_exempt_chars and text in said[speaker]:
+            guard = "self_repetition"
+        elif len(tail) == rules.max_consecutive and all(m.speaker == speaker for m in tail):
+            guard = "too_many_in_a_row"
+        elif text in farewells and len(waved) == 2:
+            guard = "goodbye_loop"
+        else:
+            return Sent(speaker, draft.content, draft.due_s)
+        course.guards.append(Dropped(speaker, draft.content, guard, draft.due_s))
+    course.stop = "closed"
+    return None

@@ -1,0 +1,1 @@
+"""Known-answer checks that run by themselves on a file of vectors."""
