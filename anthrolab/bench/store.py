@@ -1,0 +1,130 @@
+"""The run folder: what is on disk of a run, and how it gets there without ever looking more complete than it is.
+
+    runs/<run>/manifest.json     what was run with what, and how much of it is done
+               dialogues.jsonl   finished dialogues, one a line
+               verdicts.jsonl    finished verdicts, one a line
+               failures.jsonl    what could not be done in the last command, and why
+               calls/            every model call, one file a dialogue (and one a judged dialogue)
+               ledgers/<judge>/  cases.parquet, checkboxes.parquet
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from anthrolab.errors import AnthrolabError
+from anthrolab.files import append_line, cut_torn_line, unwritable, whole_lines, write_atomic
+from anthrolab.judging.verdict import Verdict
+from anthrolab.runtime.dialogue import Dialogue
+
+R = TypeVar("R", Dialogue, Verdict)
+
+
+class RunError(AnthrolabError):
+    """A run folder that cannot be used as asked."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder by its path; its name is the run's name."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The folder's own name."""
+        return self.path.resolve().name
+
+    @property
+    def calls(self) -> Path:
+        """The folder of call logs."""
+        return self.path / "calls"
+
+    def ledger(self, judge: str) -> Path:
+        """The ledger folder of a judge."""
+        return self.path / "ledgers" / judge
+
+    def manifest(self) -> dict[str, Any]:
+        """The manifest; RunError if the folder is no run."""
+        path = self.path / "manifest.json"
+        if not path.exists():
+            raise RunError(f"{self.path}: no manifest.json here, so this is no run; make one with `anthrolab run`")
+        try:
+            manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as e:
+            raise RunError(f"{path}: not valid JSON ({e}); restore it, or remove the folder and run again") from e
+        return manifest
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Replace the manifest."""
+        write_atomic(self.path / "manifest.json", json.dumps(manifest, ensure_ascii=False, indent=1) + "\n")
+
+    def dialogues(self) -> dict[str, Dialogue]:
+        """Finished dialogues by id, in file order."""
+        return {d.dialogue_id: d for d in self._records("dialogues.jsonl", Dialogue)}
+
+    def verdicts(self, judge: str) -> dict[str, Verdict]:
+        """Finished verdicts of one judge by dialogue id."""
+        return {v.dialogue_id: v for v in self._records("verdicts.jsonl", Verdict) if v.judge == judge}
+
+    def judges(self) -> list[str]:
+        """Names of the judges whose ledgers stand here."""
+        folder = self.path / "ledgers"
+        return sorted(p.name for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
+
+    def add_dialogue(self, dialogue: Dialogue) -> None:
+        """Append one finished dialogue."""
+        append_line(self.path / "dialogues.jsonl", dialogue.to_line())
+
+    def add_verdict(self, verdict: Verdict) -> None:
+        """Append one finished verdict."""
+        append_line(self.path / "verdicts.jsonl", verdict.model_dump_json())
+
+    def settle(self, name: str, lines: Iterable[str]) -> None:
+        """Replace a JSONL file by its final form, lines in the order of the plan."""
+        content = "".join(line + "\n" for line in lines)
+        path = self.path / name
+        if not path.exists() or path.read_text(encoding="utf-8") != content:
+            write_atomic(path, content)
+
+    def mend(self) -> None:
+        """Cut off last lines that a killed writer left half-written."""
+        for name in ("dialogues.jsonl", "verdicts.jsonl"):
+            cut_torn_line(self.path / name)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Only one command at a time works in a run folder; RunError if another is at it."""
+        import fcntl
+
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = open(self.path / ".lock", "w")  # noqa: SIM115 - held until the command ends
+        except OSError as e:
+            raise unwritable(self.path, e) from e
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            raise RunError(f"{self.path}: another anthrolab command works here; wait for it or use another --run") from None
+        try:
+            yield
+        finally:
+            lock.close()
+
+    def _records(self, name: str, model: type[R]) -> Iterator[R]:
+        path = self.path / name
+        if not path.exists():
+            return
+        for number, line in enumerate(whole_lines(path), 1):
+            try:
+                yield model.model_validate_json(line)
+            except ValidationError as e:
+                first = e.errors()[0]
+                where = ".".join(map(str, first["loc"]))
+                raise RunError(f"{path}: line {number}: {where}: {first['msg']}; remove that line and run again") from e

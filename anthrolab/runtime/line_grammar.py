@@ -1,0 +1,84 @@
+"""What a transcript line may look like: a time from now to the longest delay, one of two names, one line of text.
+
+The same rule in three forms: a GBNF grammar (llama.cpp), a regular expression (vLLM), and a parser.
+Only the minutes that lie ahead are offered; without that a small model's clock runs away (24:19:31).
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+MAX_CHARS = 60
+"""The longest message a line may hold, in characters."""
+
+LINE = re.compile(r"^(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)\] (?P<rest>.*)$", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class LineRule:
+    """The rule for the next line: who writes, who the partner is, and the window of time."""
+
+    name: str
+    partner: str
+    now: datetime
+    max_delay_s: int
+
+    def minutes(self) -> list[tuple[str, int]]:
+        """`HH:MM:` prefixes from now to the longest delay, each with its first allowed second."""
+        last = (self.now + timedelta(seconds=self.max_delay_s)).replace(second=0)
+        minute, found = self.now.replace(second=0), []
+        while minute <= last:
+            found.append((f"{minute:%H:%M}:", self.now.second if not found else 0))
+            minute += timedelta(minutes=1)
+        return found
+
+    def gbnf(self) -> str:
+        """The rule as a llama.cpp grammar."""
+        times = " | ".join(f"{_quoted(prefix)} {_seconds(first, gbnf=True)}" for prefix, first in self.minutes())
+        return (
+            f'root ::= ({times}) "] " ({_quoted(self.name + ": ")} text "\\n" | {_quoted(self.partner + ":")})\n'
+            f"text ::= [^\\n\\r]{{1,{MAX_CHARS}}}\n"
+        )
+
+    def regex(self) -> str:
+        """The rule as a regular expression."""
+        times = "|".join(f"{prefix}{_seconds(first, gbnf=False)}" for prefix, first in self.minutes())
+        return (
+            rf"({times})\] ({re.escape(self.name)}: [^\n\r]{{1,{MAX_CHARS}}}\n|{re.escape(self.partner)}:)"
+        )
+
+    def parse(self, text: str) -> tuple[int, str | None]:
+        """Delay in seconds and message (None: the line is the partner's, which is silence).
+
+        ValueError says what is wrong with the line.
+        """
+        match = LINE.match(text)
+        if match is None:
+            raise ValueError(f"the line does not begin with a time: {text!r:.60}")
+        try:
+            at = self.now.replace(hour=int(match["h"]), minute=int(match["m"]), second=int(match["s"]))
+        except ValueError:
+            raise ValueError(f"{match['h']}:{match['m']}:{match['s']} is no time of day") from None
+        if at < self.now:
+            at += timedelta(days=1)
+        delay = int((at - self.now).total_seconds())
+        rest = match["rest"]
+        if rest.startswith(f"{self.name}:"):
+            return delay, rest[len(self.name) + 1 :].split("\n")[0].strip()
+        if rest.startswith(f"{self.partner}:"):
+            return delay, None
+        raise ValueError(f"the line is neither {self.name}'s nor {self.partner}'s: {rest!r:.60}")
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _seconds(first: int, gbnf: bool) -> str:
+    """Two digits from `first` to 59."""
+    tens, ones = divmod(first, 10)
+    space = " " if gbnf else ""
+    tail = f"[{tens}]{space}[{ones}-9]" if ones else f"[{tens}]{space}[0-9]"
+    higher = f"[{tens + 1}-5]{space}[0-9]" if tens < 5 else ""
+    return f"({tail}{f' | {higher}' if gbnf else f'|{higher}'})" if higher else f"({tail})"

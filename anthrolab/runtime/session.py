@@ -1,0 +1,114 @@
+"""One session: two policies, one scheduler, one dialogue record."""
+
+import asyncio
+from collections.abc import Mapping
+
+from anthrolab.runtime.dialogue import Ask, Decision, Dialogue, Draft, Guarded, Message, Participant, Speaker
+from anthrolab.runtime.policy import Answer, Policy
+from anthrolab.runtime.schedule import SILENCE, Asked, Course, Plan, Rules, Sent, converse
+from anthrolab.runtime.seat import Seat
+
+
+async def play(
+    dialogue_id: str,
+    seats: Mapping[Speaker, Seat],
+    policies: Mapping[Speaker, Policy],
+    rules: Rules,
+    *,
+    evaluated_role: Speaker,
+    binding: str | None = None,
+    sample: int = 0,
+) -> Dialogue:
+    """Let two policies chat until the scheduler stops. The two asks of an event run concurrently.
+
+    A policy's ModelError goes to the caller and leaves no dialogue behind. A broken reply is logged as the
+    ask's error; its speaker stays silent until woken again.
+    """
+    scenario = seats["a"].scenario
+    dance = converse(rules, Sent(scenario.opener.speaker, scenario.opener.content, 0))
+    answers: list[Answer] = []
+    try:
+        asks = next(dance)
+        while True:
+            pair = await _both(policies, asks)
+            answers.extend(pair)
+            asks = dance.send((pair[0].plan or SILENCE, pair[1].plan or SILENCE))
+    except StopIteration as stop:
+        course: Course = stop.value
+    a, b = seats["a"], seats["b"]
+    return Dialogue(
+        dialogue_id=dialogue_id,
+        binding=binding,
+        scenario=scenario.id,
+        evaluated_role=evaluated_role,
+        sample=sample,
+        speakers={s: Participant(name=seat.name, persona=seat.persona.id) for s, seat in (("a", a), ("b", b))},
+        start=scenario.start,
+        horizon_minutes=scenario.horizon_minutes,
+        stop=course.stop,
+        messages=[
+            Message(speaker=m.speaker, content=m.content, at=a.clock(m.at_s), opener=i == 0)
+            for i, m in enumerate(course.messages)
+        ],
+        asks=[_ask_record(a, ask, answer, rules) for ask, answer in zip(course.asks, answers, strict=True)],
+        guards=[
+            Guarded(speaker=g.speaker, content=g.content, guard=g.guard, at=a.clock(g.at_s)) for g in course.guards
+        ],
+    )
+
+
+async def _both(policies: Mapping[Speaker, Policy], asks: tuple[Asked, Asked]) -> tuple[Answer, Answer]:
+    """Both answers; if one fails the other is cancelled and the failure goes on bare."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            first = group.create_task(policies[asks[0].speaker].decide(asks[0]))
+            second = group.create_task(policies[asks[1].speaker].decide(asks[1]))
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return first.result(), second.result()
+
+
+def _ask_record(seat: Seat, ask: Asked, answer: Answer, rules: Rules) -> Ask:
+    decision = None
+    if answer.plan is not None:
+        plan = answer.plan
+        delay = 0 if plan.silent else min(max(plan.delay_s, 0), rules.max_delay_s)
+        decision = Decision(content=plan.content, at=seat.clock(ask.now_s + delay), end=plan.end)
+    return Ask(
+        speaker=ask.speaker,
+        now=seat.clock(ask.now_s),
+        previous_draft=ask.draft and Draft(content=ask.draft.content, at=seat.clock(ask.draft.due_s)),
+        decision=decision,
+        error=answer.error,
+        recovered=answer.recovered,
+        call=answer.call,
+    )
+
+
+def replay(dialogue: Dialogue, rules: Rules) -> Course:
+    """The course again, from the logged decisions alone: every state of the session can be rebuilt from its log.
+
+    ValueError if the dialogue has no asks or its log does not fit the scheduler.
+    """
+    if not dialogue.asks or dialogue.start is None:
+        raise ValueError(f"{dialogue.dialogue_id}: no asks to replay")
+    opener = dialogue.messages[0]
+    dance = converse(rules, Sent(opener.speaker, opener.content, 0))
+    logged = iter(dialogue.asks)
+
+    def plan(ask: Asked) -> Plan:
+        entry = next(logged, None)
+        if entry is None or entry.speaker != ask.speaker:
+            raise ValueError(f"{dialogue.dialogue_id}: the log has no ask of {ask.speaker} at {ask.now_s} s")
+        if entry.decision is None:
+            return SILENCE
+        delay = int((entry.decision.at - entry.now).total_seconds())
+        return Plan(entry.decision.content, delay, entry.decision.end)
+
+    try:
+        asks = next(dance)
+        while True:
+            asks = dance.send((plan(asks[0]), plan(asks[1])))
+    except StopIteration as stop:
+        course: Course = stop.value
+    return course
