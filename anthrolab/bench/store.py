@@ -72,6 +72,10 @@ class Run:
         """Finished verdicts of one judge by dialogue id."""
         return {v.dialogue_id: v for v in self._records("verdicts.jsonl", Verdict) if v.judge == judge}
 
+    def all_verdicts(self) -> list[Verdict]:
+        """Finished verdicts of all judges, in file order; of verdicts given twice the later one."""
+        return list({(v.judge, v.dialogue_id): v for v in self._records("verdicts.jsonl", Verdict)}.values())
+
     def judges(self) -> list[str]:
         """Names of the judges whose ledgers stand here."""
         folder = self.path / "ledgers"

@@ -1,0 +1,51 @@
+# Everything that a person does here. `make help` lists it.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+RUN ?= runs/quick
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
+
+.PHONY: help tables test lab check bench lock
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+tables: $(VENV)/.run ## the main job: 12 chats of the embedded model, gated, judged, Tables 7-11, report (RUN=runs/quick)
+	$(BIN)/anthrolab notebooks 02 03 04 --run $(RUN)
+
+test: $(VENV)/.dev ## all tests (PYTEST="-k name" for some)
+	$(BIN)/python -m pytest $(PYTEST)
+
+lab: $(VENV)/.run ## open the notebooks in JupyterLab
+	$(BIN)/jupyter lab --notebook-dir=. notebooks/02_self_chat.ipynb
+
+check: $(VENV)/.dev ## ruff, types, cards, notebook hygiene
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/anthrolab cards check data
+	$(BIN)/python -m pytest -q tests/test_notebooks.py tests/test_frame.py
+
+bench: $(VENV)/.dev ## speed of the tables and of the gate, as ratios in one run
+	$(BIN)/python -m benchmarks.bench_tables
+	$(BIN)/python -m benchmarks.bench_gate
+
+lock: $(VENV)/.dev ## write requirements.lock anew from pyproject.toml
+	$(PIP:--constraint requirements.lock=) uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra local --extra dev \
+	  --custom-compile-command "make lock" pyproject.toml -o requirements.lock
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "anthrolab needs Python 3.11 or newer; say which with: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: pyproject.toml requirements.lock | $(VENV)/bin/python
+	@echo "installing into $(VENV) (once; a minute or two)"
+	$(PIP) --editable '.[local]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml requirements.lock | $(VENV)/bin/python
+	@echo "installing into $(VENV) (once; a minute or two)"
+	$(PIP) --editable '.[local,dev]'
+	@touch $(VENV)/.run $@

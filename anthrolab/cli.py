@@ -1,0 +1,217 @@
+"""The command line: one function call per verb."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from anthrolab import __version__
+from anthrolab.errors import AnthrolabError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Run, judge, measure and report models that chat like people (AnthroDial).",
+)
+cards = typer.Typer(no_args_is_help=True, help="Check persona, scenario and binding cards; export their JSON Schema.")
+app.add_typer(cards, name="cards")
+
+RunDir = Annotated[Path, typer.Argument(help="A run folder made by `anthrolab run`.")]
+Systems = Annotated[Optional[Path], typer.Option("--systems", help="Systems file (default: data/systems.yaml).")]
+Cards = Annotated[Optional[Path], typer.Option("--cards", help="Folder of cards (default: data/).")]
+RubricFile = Annotated[Optional[Path], typer.Option("--rubric", help="Rubric file (default: data/rubric.yaml).")]
+
+
+@app.command()
+def run(
+    system: Annotated[str, typer.Option(help="Name of the tested system in the systems file.")],
+    run: Annotated[Path, typer.Option("--run", help="Run folder; the same command again goes on where it stopped.")],
+    cases: Annotated[str, typer.Option(help="How many cases, one per binding first; or all.")] = "all",
+    samples: Annotated[int, typer.Option(help="Dialogues per case.")] = 1,
+    partner: Annotated[Optional[str], typer.Option(help="Reference partner (default: the system's own).")] = None,
+    max_messages: Annotated[int, typer.Option(help="Longest dialogue, opener included.")] = 50,
+    window: Annotated[int, typer.Option(help="Messages shown verbatim in a prompt.")] = 12,
+    seed: Annotated[int, typer.Option(help="Seed of the run.")] = 0,
+    systems: Systems = None,
+    cards: Cards = None,
+) -> None:
+    """Generate the dialogues of a run. Exit code 1 if some could not be had.
+
+    Example: anthrolab run --system gemma-3-270m --cases 12 --max-messages 24 --run runs/quick
+    """
+    from anthrolab.bench.run import generate
+
+    counts = generate(
+        run, system, cases=_number(cases), samples=samples, partner=partner, max_messages=max_messages,
+        window=window, seed=seed, systems_file=systems, cards_dir=cards, progress=_say,
+    )  # fmt: skip
+    if counts["done"] < counts["planned"]:
+        raise typer.Exit(1)
+
+
+@app.command()
+def judge(
+    run: RunDir,
+    judge: Annotated[str, typer.Option(help='"rules", or the name of a system that serves as model judge.')] = "rules",
+    rubric: RubricFile = None,
+    systems: Systems = None,
+    cards: Cards = None,
+) -> None:
+    """Gate and judge a run and write its ledger. Exit code 1 if a verdict is incomplete.
+
+    Example: anthrolab judge runs/quick --judge rules
+    """
+    from anthrolab.bench.judge import judge_run
+
+    counts = judge_run(run, judge, rubric_file=rubric, systems_file=systems, cards_dir=cards, progress=_say)
+    if counts["incomplete"] or counts["done"] < counts["planned"]:
+        raise typer.Exit(1)
+
+
+@app.command()
+def tables(
+    ledger: Annotated[Path, typer.Argument(help="Folder with cases.parquet and checkboxes.parquet.")],
+    out: Annotated[Path, typer.Option(help="Folder for table7.csv .. table11.csv and coverage.csv.")],
+    rubric: RubricFile = None,
+) -> None:
+    """Write the paper's Tables 7-11 and the coverage of a ledger as CSV.
+
+    Example: anthrolab tables runs/quick/ledgers/rules --out reports/quick/tables
+    """
+    from anthrolab.bench.tables import write_tables
+    from anthrolab.judging.rubric import load_rubric
+
+    weights = {d.id: d.weight for d in load_rubric(rubric).dimensions}
+    for path in write_tables(ledger, out, weights):
+        typer.echo(path)
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="One or more judged run folders.")],
+    out: Annotated[Path, typer.Option(help="Folder for index.html and the tables.")] = Path("reports/latest"),
+) -> None:
+    """Render one self-contained HTML report of judged runs beside the published numbers.
+
+    Example: anthrolab report runs/quick --out reports/quick
+    """
+    from anthrolab.show.report import write_report
+
+    typer.echo(write_report(runs, out))
+
+
+@app.command()
+def notebooks(
+    names: Annotated[list[str], typer.Argument(help="Notebooks by number or name, in order, e.g. 02 03 04.")],
+    run: Annotated[Path, typer.Option("--run", help="Run folder; executed copies go to its notebooks/.")],
+    parameters: Annotated[Optional[list[str]], typer.Option("-p", help="NAME=VALUE for a notebook parameter.")] = None,
+) -> None:
+    """Execute notebooks headless with papermill, in order, stopping at the first failure.
+
+    Example: anthrolab notebooks 02 03 04 --run runs/quick -p cases=12
+    """
+    from anthrolab.show.notebooks import run_notebooks
+
+    run_notebooks(names, run, parameters or [], progress=typer.echo)
+
+
+@app.command()
+def l0(
+    file: Annotated[Path, typer.Argument(help="Dialogues, one JSON object a line.")],
+    cards: Cards = None,
+) -> None:
+    """Run the deterministic validity gate on dialogues; one JSON line each. Exit code 1 if a line is unreadable.
+
+    Example: anthrolab l0 runs/quick/dialogues.jsonl
+    """
+    from anthrolab.cards.library import default_cards_dir, load_library
+    from anthrolab.judging.l0 import gate_file
+
+    library = load_library(cards or default_cards_dir())
+    broken = False
+    for row in gate_file(file, library.personas, library.scenarios):
+        broken = broken or "error" in row
+        sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
+    if broken:
+        raise typer.Exit(1)
+
+
+@cards.command("check")
+def cards_check(folder: Annotated[Path, typer.Argument(help="Folder with personas/, scenarios/, bindings.yaml.")]) -> None:
+    """Check every card of a folder; one line per problem with file, field and fix.
+
+    Example: anthrolab cards check data
+    """
+    from anthrolab.cards.library import load_library
+
+    library = load_library(folder)
+    typer.echo(
+        f"{folder}: {len(library.personas)} personas, {len(library.scenarios)} scenarios, "
+        f"{len(library.bindings)} bindings: all good"
+    )
+
+
+@cards.command("schema")
+def cards_schema(out: Annotated[Path, typer.Option(help="Folder for the *.schema.json files.")] = Path("data/schemas")) -> None:
+    """Write the JSON Schemas of the cards, for completion and checking in editors.
+
+    Example: anthrolab cards schema --out data/schemas
+    """
+    from anthrolab.cards.schema import write_schemas
+
+    for path in write_schemas(out):
+        typer.echo(path)
+
+
+@app.command()
+def doctor(systems: Systems = None) -> None:
+    """Say what works on this machine and what does not, with the fix. Exit code 1 if something needed fails.
+
+    Example: anthrolab doctor
+    """
+    from anthrolab.models.doctor import diagnose, lines
+    from anthrolab.models.systems import default_systems_path, load_systems
+
+    checks = diagnose(load_systems(systems or default_systems_path()))
+    for line in lines(checks):
+        typer.echo(line)
+    if any(check.status == "fail" for check in checks):
+        raise typer.Exit(1)
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(__version__)
+
+
+def main() -> None:
+    """The entry point: mendable errors are one line on stderr and exit code 2, Ctrl-C is 130."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        app()
+    except AnthrolabError as e:
+        sys.stderr.write(f"error: {e}\n")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped; the same command goes on from here\n")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+
+
+def _say(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def _number(cases: str) -> int | None:
+    if cases == "all":
+        return None
+    if not cases.isdigit():
+        raise AnthrolabError(f"--cases {cases}: give a number, or all")
+    return int(cases)

@@ -1,0 +1,126 @@
+"""Naming what went wrong with a call: from the HTTP client's exceptions to a fault and a line with the fix."""
+
+import math
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+from anthrolab.models.answers import describe_body
+from anthrolab.models.client import Fault
+
+if TYPE_CHECKING:
+    import openai
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failed attempt: which fault, what was seen, whether trying again can help, and after how many seconds."""
+
+    fault: Fault
+    seen: str
+    again: bool
+    wait: float | None = None
+
+
+FIXES: dict[Fault, str] = {
+    "unreachable": "is the server running, and is base_url right?",
+    "timeout": "is the server overloaded? raise timeout_s or lower concurrency",
+    "rate_limited": "lower concurrency, raise retries, or try later",
+    "server_error": "look into the server's own log",
+    "rejected": "check the model's name, the key and the parameters",
+    "not_json": "base_url should be the API's root, which mostly ends in /v1",
+    "empty": "check max_tokens and the server's filters, or use another model",
+    "no_reply": "try again",
+}
+
+
+def public_url(url: str) -> str:
+    """The URL without what could be secret: no user, no password, no query, no fragment.
+
+    >>> public_url("https://me:pw@host.example:8000/v1/?token=x")
+    'https://host.example:8000/v1'
+    """
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
+
+
+def is_loopback(url: str) -> bool:
+    """True if the URL names this machine."""
+    host = urlsplit(url).hostname or ""
+    return host in LOOPBACK or host.startswith("127.")
+
+
+def status_failure(error: "openai.APIStatusError", now: float) -> Failure:
+    """The failure behind a 4xx or 5xx answer. `now` is the time (seconds since 1970) for a dated Retry-After."""
+    status = error.status_code
+    seen = f"answered {status} with {describe_body(error.response.content)}"
+    wait = retry_after(error.response.headers, now)
+    if status == 429:
+        return Failure("rate_limited", seen, True, wait)
+    if status >= 500:
+        return Failure("server_error", seen, True, wait)
+    return Failure("rejected", seen, status in (408, 409), wait)
+
+
+def connection_failure(error: BaseException, seconds: float) -> Failure:
+    """The failure behind a connection that did not come about, broke, or stayed silent for `seconds`.
+
+    Read from the chain of causes: aiohttp's own exception is at its end, and the layers above it call a reset
+    a timeout.
+    """
+    import aiohttp
+
+    chain = list(_causes(error))
+
+    def has(*kinds: type[BaseException]) -> bool:
+        return any(isinstance(link, kinds) for link in chain)
+
+    if has(aiohttp.ConnectionTimeoutError):
+        return Failure("unreachable", "cannot be reached: no connection came about in time", True)
+    if has(TimeoutError):
+        return Failure("timeout", f"gave no answer within {seconds:g} s", True)
+    if has(aiohttp.ClientConnectorDNSError, socket.gaierror):
+        return Failure("unreachable", "cannot be reached: its host name is not known", True)
+    if has(aiohttp.ClientSSLError):
+        return Failure("unreachable", "cannot be reached: the TLS handshake failed (https where it speaks http?)", False)
+    if has(ConnectionRefusedError):
+        return Failure("unreachable", "cannot be reached: the connection was refused", True)
+    if has(aiohttp.ClientConnectorError):
+        return Failure("unreachable", "cannot be reached", True)
+    if has(aiohttp.InvalidURL):
+        return Failure("unreachable", "is no address that can be called", False)
+    return Failure("unreachable", "broke the connection off before its answer was whole", True)
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds that the server asks to wait (Retry-After-Ms, Retry-After in seconds or as a date), or None."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        try:
+            seconds = float(value) * unit
+        except ValueError:
+            try:
+                seconds = parsedate_to_datetime(value).timestamp() - now
+            except ValueError:
+                continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, what it was raised from, and the system error inside an aiohttp connector error."""
+    link: BaseException | None = error
+    while link is not None:
+        yield link
+        inner = getattr(link, "os_error", None)
+        if isinstance(inner, OSError):
+            yield inner
+        link = link.__cause__

@@ -1,0 +1,163 @@
+"""The embedded server: llama.cpp's own, inside this process, on a free loopback port."""
+
+import os
+import secrets
+import time
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from anthrolab.files import content_hash
+from anthrolab.models.bundled import GEMMA, INSTALL, LocalModelError, gemma_path
+from anthrolab.models.endpoint import Budget, Endpoint
+
+HASHED_BYTES = 1 << 20
+"""How much of each end of a model file goes into its identity: enough to tell files apart, fast for any size."""
+
+PROMPT_CACHE_MIB = 512
+"""Memory for prompts that lost their slot to another dialogue (18 kB a token for the bundled model)."""
+
+
+class EmbeddedServer:
+    """A model served in this process: `with EmbeddedServer() as server: ... server.url`.
+
+    `model` is "gemma3-270m" (the bundled one) or the path of a GGUF file. `context` is the number of tokens a
+    request may have, `slots` how many requests run at once (their tokens share the cores), `threads` defaults to
+    all cores. It lives and dies with the process, so that no kill leaves a server behind. Its port answers only
+    to the key made for this start. llama.cpp's own log is printed to stderr only if `verbose`.
+    """
+
+    def __init__(
+        self,
+        model: str = GEMMA,
+        *,
+        context: int = 4096,
+        slots: int = 2,
+        threads: int | None = None,
+        deadline: float = 300.0,
+        verbose: bool = False,
+    ) -> None:
+        self.path, self.identity = find_model(model)
+        self.context = context
+        self.slots = slots
+        self.threads = threads or usable_cores()
+        self.deadline = deadline
+        self.verbose = verbose
+        self.api_key = secrets.token_hex(16)
+        self._server: Any = None
+
+    def __repr__(self) -> str:
+        return f"EmbeddedServer({self.identity!r}, slots={self.slots})"
+
+    @property
+    def url(self) -> str:
+        """Base URL of the running server; LocalModelError if it does not run."""
+        if self._server is None:
+            raise LocalModelError(f"{self.path}: its server does not run; use it inside `with EmbeddedServer(...)`")
+        return f"{self._server.listening_address}/v1"
+
+    def start(self) -> None:
+        """Load the model and wait until the server answers; LocalModelError if it does not."""
+        if self._server is not None:
+            return
+        try:
+            import xllamacpp
+        except ImportError:
+            raise LocalModelError(f"the embedded server is not installed; run: {INSTALL}") from None
+        params = xllamacpp.CommonParams()
+        params.model.path = str(self.path)
+        params.model_alias = {self.path.name}
+        params.n_ctx = self.context * self.slots  # llama.cpp divides it among the slots
+        params.n_parallel = self.slots
+        params.swa_full = True  # without it Gemma's prefix cache is lost at every request
+        params.cache_ram_mib = PROMPT_CACHE_MIB
+        params.cpuparams.n_threads = self.threads
+        params.cpuparams_batch.n_threads = self.threads
+        params.verbosity = 3 if self.verbose else 0
+        params.api_keys = [self.api_key]
+        params.ui = False
+        params.port = 0
+        try:
+            self._server = xllamacpp.Server(params)
+        except RuntimeError:
+            raise LocalModelError(
+                f"{self.path}: llama.cpp cannot load this model with context {self.context} and {self.slots} slots; "
+                "check the file and the free memory (EmbeddedServer(..., verbose=True) shows llama.cpp's own log)"
+            ) from None
+        try:
+            self._wait_until_healthy()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Shut the server down and free its port and memory."""
+        self._server = None  # its destructor ends the main loop and joins its threads
+
+    def client(self, budget: Budget | None = None) -> Endpoint:
+        """A client for the running server that has as many requests in flight as there are slots."""
+        return Endpoint(
+            self.url, api_key=self.api_key, identity=self.identity, budget=budget, concurrency=self.slots
+        )
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _wait_until_healthy(self) -> None:
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        end = time.monotonic() + self.deadline
+        while True:
+            try:
+                with direct.open(self.url.removesuffix("/v1") + "/health", timeout=5):
+                    return
+            except OSError as e:
+                if time.monotonic() > end:
+                    raise LocalModelError(
+                        f"{self.path}: the embedded server did not become ready within {self.deadline:g} s ({e}); "
+                        "use a smaller model or raise the deadline"
+                    ) from e
+            time.sleep(0.05)
+
+
+def find_model(model: str) -> tuple[Path, str]:
+    """A model's file and its identity (file name and content hash); LocalModelError if it is missing or no GGUF."""
+    if model == GEMMA:
+        path, sha256 = gemma_path()
+        return path, f"embedded:{path.name}:{sha256[:16]}"
+    path = Path(model).expanduser().absolute()
+    try:
+        size = path.stat().st_size
+        with open(path, "rb") as f:
+            head = f.read(HASHED_BYTES)
+            f.seek(max(0, size - HASHED_BYTES))
+            tail = f.read(HASHED_BYTES)
+    except FileNotFoundError:
+        raise LocalModelError(f"{path}: no such model file; give the path of a .gguf file or '{GEMMA}'") from None
+    except OSError as e:
+        raise LocalModelError(f"{path}: cannot be read ({e.strerror}); give the path of a readable .gguf file") from e
+    if not head.startswith(b"GGUF"):
+        raise LocalModelError(f"{path}: is no GGUF file (it does not begin with 'GGUF'); convert the model for llama.cpp first")
+    return path, f"embedded:{path.name}:{content_hash(str(size).encode() + head + tail)}"
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS, Windows
+        return os.cpu_count() or 1

@@ -1,0 +1,217 @@
+"""Systems: which model on which server, how it is asked, and what it costs. Declared in one YAML file."""
+
+import difflib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+
+from anthrolab.cards.library import CardError, explain, read_yaml
+from anthrolab.errors import AnthrolabError
+from anthrolab.models.calls import Usage
+from anthrolab.models.client import Request
+
+RESERVED = ("model", "messages", "prompt", "stream", "n", "max_tokens")
+"""Body fields that a system's `sampling` may not set: they have a field of their own or would break reading."""
+
+SystemName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+
+class SystemsError(AnthrolabError):
+    """A systems file with problems (a line for each), or a system that is not in it."""
+
+
+class Prices(BaseModel):
+    """USD per million tokens."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
+
+    def cost(self, usage: Usage) -> float:
+        """USD for the counted tokens. Cached tokens are charged like others, so this is an upper bound."""
+        return (usage.prompt_tokens * self.input + usage.completion_tokens * self.output) / 1e6
+
+
+class System(BaseModel):
+    """One entry of systems.yaml."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    name: SystemName = Field(description="how it is called on the command line and in the tables")
+    endpoint: str = Field(description="'embedded', or the http(s) base URL of an OpenAI-compatible server")
+    model: str = Field(min_length=1, description="the server's name for it; embedded: 'gemma3-270m' or a .gguf path")
+    server: Literal["llama.cpp", "vllm", "openai"] = Field(description="decides how constraints on the form are sent")
+    policy: Literal["chat", "transcript"] = Field(description="an instruct model in JSON, or a base model in plain lines")
+    thinking: bool | None = Field(default=None, description="true or false is sent as thinking_style says; null: not sent")
+    thinking_style: Literal["none", "enable_thinking", "reasoning_effort", "no_think_suffix"] = "none"
+    sampling: dict[str, JsonValue] = Field(default_factory=dict, description="sent in the body of every request")
+    max_tokens: int | None = Field(default=512, gt=0, description="length cap of a reply; null sends none")
+    partner: str | None = Field(default=None, description="the system that plays the other side; null is not itself")
+    prices: Prices | None = Field(default=None, description="USD per million tokens")
+    api_key_env: str | None = Field(default=None, description="the environment variable that holds the key")
+    timeout_s: float = Field(default=120.0, gt=0, allow_inf_nan=False, description="seconds of one attempt")
+    retries: int = Field(default=3, ge=0, le=20, description="further attempts after the first")
+    concurrency: int = Field(default=8, ge=1, le=4096, description="requests at once; embedded: the slots of its server")
+    context: int = Field(default=4096, ge=256, description="embedded only: tokens that one request may have")
+
+    @property
+    def embedded(self) -> bool:
+        """True if its server runs inside this process."""
+        return self.endpoint == "embedded"
+
+    def request(
+        self,
+        *,
+        messages: Sequence[Mapping[str, str]] | None = None,
+        prompt: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        salt: str = "",
+    ) -> Request:
+        """A request to this system: its sampling, length cap and thinking, then `params` over them."""
+        body = {**self.body(), **(params or {})}
+        if messages is not None and self.thinking is not None and self.thinking_style == "no_think_suffix":
+            messages = _with_suffix(messages, " /think" if self.thinking else " /no_think")
+        return Request(self.model, messages=messages, prompt=prompt, params=body, salt=salt)
+
+    def body(self) -> dict[str, Any]:
+        """What goes into the body of every request: sampling, max_tokens, thinking."""
+        body: dict[str, Any] = dict(self.sampling)
+        if self.max_tokens is not None:
+            body["max_tokens"] = self.max_tokens
+        if self.thinking is not None and self.thinking_style == "enable_thinking":
+            template = body.get("chat_template_kwargs")
+            given = template if isinstance(template, dict) else {}
+            body["chat_template_kwargs"] = {**given, "enable_thinking": self.thinking}
+        if self.thinking is not None and self.thinking_style == "reasoning_effort":
+            body.setdefault("reasoning_effort", "medium" if self.thinking else "none")
+        return body
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "System":
+        # No message here repeats a value that could be a key: people paste keys into the wrong field.
+        if not self.embedded:
+            parts = urlsplit(self.endpoint)
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise ValueError("endpoint: is neither 'embedded' nor a URL like http://localhost:8000/v1; write one of them")
+            if "@" in parts.netloc or parts.query or parts.fragment:
+                raise ValueError("endpoint: holds a user, password or query; leave them out and name the key's variable in api_key_env")
+        elif self.server != "llama.cpp":
+            raise ValueError("server: the embedded server is llama.cpp; write 'llama.cpp'")
+        if self.api_key_env is not None:
+            if self.embedded:
+                raise ValueError("api_key_env: the embedded server needs no key; remove it")
+            if not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", self.api_key_env):
+                raise ValueError(
+                    "api_key_env: is no name of an environment variable (capitals, digits, _); "
+                    "write the name, such as OPENAI_API_KEY, and never the key itself"
+                )
+        reserved = [field for field in self.sampling if field in RESERVED]
+        if reserved:
+            raise ValueError(f"sampling.{reserved[0]}: is set by anthrolab; remove it here (the length cap is max_tokens)")
+        if not _all_finite(self.sampling):
+            raise ValueError("sampling: holds a number that is not finite; write a plain number")
+        if self.thinking is not None and self.policy == "transcript":
+            raise ValueError("thinking: a base model that continues a transcript has none; leave it null")
+        if self.thinking is not None and self.thinking_style == "none":
+            raise ValueError(
+                "thinking: is set but thinking_style says not how to send it; "
+                "write enable_thinking (vLLM, llama.cpp), reasoning_effort (OpenAI) or no_think_suffix (Qwen3)"
+            )
+        return self
+
+
+def default_systems_path() -> Path:
+    """The systems file that comes with anthrolab."""
+    from anthrolab.cards.library import default_cards_dir
+
+    return default_cards_dir() / "systems.yaml"
+
+
+def load_systems(path: Path) -> dict[str, System]:
+    """All systems of a file, in its order, by name; SystemsError has a line `file: field: problem; fix` for each fault."""
+    try:
+        content = read_yaml(path)
+    except CardError as e:
+        raise SystemsError(str(e)) from None
+    content = content if isinstance(content, dict) else {}
+    entries = content.get("systems")
+    if not isinstance(entries, list) or not entries or list(content) != ["systems"]:
+        raise SystemsError(f"{path}: has not the one field 'systems' with a list under it; write 'systems:' and '- name: ...' below")
+    systems: dict[str, System] = {}
+    problems: list[str] = []
+    for i, entry in enumerate(entries):
+        name = entry.get("name") if isinstance(entry, dict) else None
+        where = f"{path}: systems[{i}]" + (f" ({name})" if isinstance(name, str) else "")
+        if not isinstance(entry, dict):
+            problems.append(f"{where}: is no mapping; write '- name: ...' with the other fields below it")
+            continue
+        try:
+            system = System.model_validate(entry)
+        except ValidationError as e:
+            problems += [f"{where}: {line}" for line in explain(e, System)]
+            continue
+        if system.name in systems:
+            problems.append(f"{where}: name: stands twice; give every system its own name")
+        systems[system.name] = system
+    if not problems:
+        for system in systems.values():
+            if system.partner is not None and system.partner not in systems:
+                close = _suggest(system.partner, systems)
+                problems.append(f"{path}: {system.name}: partner: no system '{system.partner}'{close}; name one of this file")
+    if problems:
+        raise SystemsError("\n".join(problems))
+    return systems
+
+
+def find_system(systems: Mapping[str, System], name: str) -> System:
+    """The system of that name; SystemsError with the likely spelling and the list."""
+    if name not in systems:
+        raise SystemsError(f"no system '{name}'{_suggest(name, systems)}; there are: {', '.join(systems)}")
+    return systems[name]
+
+
+def find_partner(systems: Mapping[str, System], system: System, partner: str | None = None) -> System:
+    """Who plays the other side: `partner` if given, else the system's own `partner`. SystemsError if neither is."""
+    name = partner or system.partner
+    if name is None:
+        raise SystemsError(
+            f"{system.name}: partner: names nobody; name the system that plays the other side "
+            f"(the same one for all systems that are to be compared; there are: {', '.join(systems)})"
+        )
+    return find_system(systems, name)
+
+
+def _with_suffix(messages: Sequence[Mapping[str, str]], suffix: str) -> list[dict[str, str]]:
+    copied = [dict(m) for m in messages]
+    for message in reversed(copied):
+        if message.get("role") == "user":
+            message["content"] += suffix
+            break
+    return copied
+
+
+def _all_finite(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(_all_finite(v) for v in value.values())
+    if isinstance(value, list):
+        return all(_all_finite(v) for v in value)
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _suggest(word: str, known: Mapping[str, object]) -> str:
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean '{close[0]}'?)" if close else ""

@@ -1,0 +1,31 @@
+"""Running async work from plain code, also inside a notebook, whose kernel already runs an event loop."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`; in a notebook it runs on a thread with a loop of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            outcome.append(asyncio.run(work))
+        except BaseException as e:  # noqa: BLE001 - handed to the caller below, whatever it is
+            failure.append(e)
+
+    thread = threading.Thread(target=target, name="anthrolab-async")
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
+    return outcome[0]
