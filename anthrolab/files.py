@@ -1,5 +1,6 @@
 """Files, written so that a reader never sees half of one."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -52,7 +53,8 @@ def write_atomic(path: Path, content: str | bytes) -> None:
             os.fsync(f.fileno())
         os.replace(neighbour, path)
     except OSError as e:
-        neighbour.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            neighbour.unlink()
         raise unwritable(path, e) from e
 
 

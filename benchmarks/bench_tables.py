@@ -3,9 +3,9 @@
     python benchmarks/bench_tables.py [--small]
 
 Prints medians of several runs as ratios: reading the 16-system reconstructed ledger and making Tables 7-11,
-against a bare polars and a pandas group-by of its checkboxes (read, group by card dimension, sum). Then the same
-ledger with its cases or its systems copied 10 and 100 times under new ids, each in a process of its own, with the
-peak of that process's memory. `--small` leaves the copies out.
+against a bare polars and a pandas group-by of its checkboxes (read, group by card dimension, sum). Then the
+same ledger with its cases or its systems copied 10 and 100 times under new ids, each in a process of its own,
+with the peak of that process's memory. `--small` leaves the copies out.
 """
 
 import argparse
@@ -104,12 +104,8 @@ def print_growth(folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--small", action="store_true", help="leave out the ledgers of 10 and 100 times the rows"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", action="store_true", help="leave out the ledgers of 10 and 100 times the rows")
     parser.add_argument("--alone", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.alone:

@@ -80,4 +80,6 @@ def test_every_audit_item_has_a_title_a_finding_and_a_frame() -> None:
     items = audit_room.audit(seed=1)
     assert len(items) == 5
     for item in items:
-        assert item.title and item.finding.endswith(".") and item.frame.height >= 2
+        assert item.title
+        assert item.finding.endswith(".")
+        assert item.frame.height >= 2

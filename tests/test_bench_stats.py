@@ -113,6 +113,7 @@ def test_intervals_by_system() -> None:
                 ("s", "2", 0, "b02", True, False, 80.0),
                 ("s", "3", 0, "b02", False, None, None),
                 ("lone", "1", 0, "b01", True, True, 70.0),
+                ("lone", "2", 0, "b01", True, True, 50.0),
                 ("dead", "1", 0, "b01", None, None, None),
             ]
         ),
@@ -122,7 +123,8 @@ def test_intervals_by_system() -> None:
     assert (s["n_acc"], s["acc"], s["n_score"], s["score"]) == (2, 0.5, 2, 85.0)
     assert (s["score_low"], s["score_high"], s["acc_binding_low"], s["acc_binding_high"]) == (80, 90, 0, 1)
     assert 0 < s["acc_low"] < 0.5 < s["acc_high"] < 1
-    assert lone["acc"] == 1 and lone["acc_high"] == pytest.approx(1) and lone["score_low"] is None
+    assert (lone["acc"], lone["score_low"], lone["acc_binding_low"]) == (1, None, None)
+    assert lone["acc_high"] == pytest.approx(1)
     assert (dead["n_acc"], dead["acc"], dead["acc_low"], dead["score"]) == (0, None, None, None)
 
 
@@ -178,6 +180,12 @@ def test_systems_without_a_common_case_and_unknown_ones() -> None:
     )
     with pytest.raises(AnthrolabError, match="no system 'c' in this ledger; it has: a, b"):
         compare(rows, "a", "c", seed=4)
+
+
+def test_a_difference_within_one_binding_has_no_interval() -> None:
+    rows = [(s, c, 0, "b01", True, True, 50.0 + 9 * (s + c == "a1")) for s in "ab" for c in "12"]
+    made = compare(scores(rows), "a", "b", seed=4)
+    assert (made.score_difference, made.score_interval) == (4.5, None)
 
 
 def test_a_case_of_unknown_binding_is_a_cluster_of_its_own() -> None:

@@ -154,9 +154,7 @@ def test_case_scores_of_the_hand_computed_ledger() -> None:
     assert (x["turns"], x["turn_acc"], x["dialogue_passed"], x["passed"]) == (2, 0.5, False, False)
     assert (x["boxes"], x["assessed"]) == (13, 10)
     for key in (("new", "z"), ("old", "x")):
-        unknown = {
-            k: rows[key][k] for k in ("boxes", "assessed", "turns", "s_turn", "s_dialogue", "score", "passed")
-        }
+        unknown = {k: rows[key][k] for k in ("boxes", "assessed", "turns", "s_turn", "s_dialogue", "score", "passed")}
         assert set(unknown.values()) == {None}
 
 
@@ -169,9 +167,21 @@ def test_weights_that_cannot_be_used_are_refused(weights: dict[str, float]) -> N
         tables(tiny(), weights)
 
 
-def test_only_the_ratios_of_the_weights_matter_and_a_float_means_what_it_prints() -> None:
-    tenths = {d: w / 10 for d, w in PAPER_WEIGHTS.items()}
-    assert tables(tiny(), tenths)["table7"].equals(tables(tiny())["table7"])
+def test_only_the_ratios_of_the_weights_matter() -> None:
+    thirds = {d: Fraction(w, 3) for d, w in PAPER_WEIGHTS.items()}
+    assert tables(tiny(), thirds)["table7"].equals(tables(tiny())["table7"])
+
+
+def test_a_float_weight_means_what_it_prints() -> None:
+    # S_turn 51/200, S_dialogue 0.1/(0.1 + 0.3) = 1/4: the score 25.25 is a tie, which binary floats would miss
+    x = case("s", "x", "Sport")
+    rows = [
+        *boxes(x, 1, "D1", [True] * 51 + [False] * 149),
+        *boxes(x, None, "E1", [True]),
+        *boxes(x, None, "E2", [False]),
+    ]
+    made = tables(ledger([x], rows), PAPER_WEIGHTS | {"E1": 0.1, "E2": 0.3})
+    assert made["table7"]["Score"].item() == "25.2"
 
 
 # ---- the slow literal version: the definitions, one loop each
@@ -226,20 +236,18 @@ def known_mean(cases: list[LiteralCase], name: str) -> Fraction | None:
     return mean(value for c in cases if (value := getattr(c, name)) is not None)
 
 
-def literal_tables(
-    cases: list[Row], answers: list[Row], weights: dict[str, Fraction]
-) -> dict[str, list[list[str]]]:
+def literal_tables(cases: list[Row], answers: list[Row], weights: dict[str, Fraction]) -> dict[str, list[list[str]]]:
     made: dict[str, list[list[str]]] = {f"table{n}": [] for n in range(7, 12)}
     for system in dict.fromkeys(row["system"] for row in cases):
-        valid = [
-            LiteralCase(r, answers, weights) for r in cases if r["system"] == system and r["valid"] is True
-        ]
+        valid = [LiteralCase(r, answers, weights) for r in cases if r["system"] == system and r["valid"] is True]
         known = partial(known_mean, valid)
         holistic = mean(c.strict(c.dialogue) for c in valid if c.dialogue)
         made["table7"].append(
-            [system, printed(known("passed"), 2, True), printed(known("turn_acc"), 2, True)]
-            + [printed(holistic, 2, True), printed(known("score"), 1)]
-            + [printed(known("s_turn"), 4), printed(known("s_dialogue"), 4)]
+            [
+                *(system, printed(known("passed"), 2, True), printed(known("turn_acc"), 2, True)),
+                *(printed(holistic, 2, True), printed(known("score"), 1)),
+                *(printed(known("s_turn"), 4), printed(known("s_dialogue"), 4)),
+            ]
         )
         all_cards = [card for c in valid for card in [*c.turns, *([c.dialogue] if c.dialogue else [])]]
         of = {d: [card[d] for card in all_cards if d in card] for d in DIMENSIONS}
@@ -282,9 +290,7 @@ WEIGHTS = st.fixed_dictionaries({d: st.fractions(Fraction(1, 9), 20, max_denomin
 
 @settings(max_examples=150, deadline=None)
 @given(made=ledgers(), weights=WEIGHTS)
-def test_fast_tables_equal_the_literal_version(
-    made: tuple[list[Row], list[Row]], weights: dict[str, Fraction]
-) -> None:
+def test_fast_tables_equal_the_literal_version(made: tuple[list[Row], list[Row]], weights: dict[str, Fraction]) -> None:
     cases, rows = made
     checked = ledger(cases, rows)
     fast = {name: [list(r) for r in table.rows()] for name, table in tables(checked, weights).items()}
@@ -304,7 +310,7 @@ def test_fast_tables_equal_the_literal_version(
             assert scored["passed"] == slow.passed
             assert scored["turns"] == len(slow.turns)
         else:
-            assert scored["passed"] is None and scored["score"] is None and scored["boxes"] is None
+            assert (scored["passed"], scored["score"], scored["boxes"]) == (None, None, None)
 
 
 @settings(max_examples=25, deadline=None)

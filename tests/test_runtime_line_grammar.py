@@ -18,16 +18,19 @@ def test_the_regex_offers_exactly_the_minutes_ahead(now: datetime, longest: int,
     at = now + timedelta(seconds=delay)
     line = f"{at:%H:%M:%S}] 林晓雯: 好啊\n"
     last_minute = (now + timedelta(seconds=longest)).replace(second=59)
-    assert (re.fullmatch(rule.regex(), line) is not None) == (at <= last_minute)
+    known = rule.clock()
+    offered = line.startswith(known) and re.fullmatch(rule.regex(), line[len(known) :]) is not None
+    assert offered == (at <= last_minute)
     if at <= last_minute:
         assert rule.parse(line) == (delay, "好啊")
 
 
 def test_the_second_before_now_is_not_offered() -> None:
     rule = LineRule("甲", "乙", datetime(2026, 3, 6, 20, 31, 15), 60)
-    assert re.fullmatch(rule.regex(), "20:31:14] 甲: 好\n") is None
-    assert re.fullmatch(rule.regex(), "20:31:15] 甲: 好\n") is not None
-    assert re.fullmatch(rule.regex(), "20:31:15] 丙: 好\n") is None
+    assert rule.clock() == "20:3"
+    assert re.fullmatch(rule.regex(), "1:14] 甲: 好\n") is None
+    assert re.fullmatch(rule.regex(), "1:15] 甲: 好\n") is not None
+    assert re.fullmatch(rule.regex(), "1:15] 丙: 好\n") is None
 
 
 def test_the_partners_name_is_silence_and_midnight_is_crossed() -> None:

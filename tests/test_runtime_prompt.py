@@ -19,7 +19,7 @@ def test_the_partners_private_fields_never_reach_a_prompt() -> None:
             *other.persona.weak_topics, *other.persona.knowledge_boundaries,
         ]  # fmt: skip
         assert not [p for p in private if p in shown]
-        own = [seat.side.trigger, *seat.side.knows]
+        own = [seat.side.trigger, *seat.side.knows, *seat.persona.weak_topics]
         assert all(p in shown for p in own)
 
 
@@ -33,6 +33,7 @@ def test_the_snapshot_holds_the_window_the_draft_and_the_time() -> None:
 def test_a_transcript_ends_in_an_open_time_stamp() -> None:
     text = transcript_prompt(SEATS["a"], ASK, 12)
     assert text.endswith("（林晓雯正在输入：写了一半的话）\n[")
+    assert transcript_prompt(SEATS["a"], ASK, 12, "20:3").endswith("\n[20:3")
     assert "\n[20:33:13] 林晓雯: 第19句\n" in text
 
 

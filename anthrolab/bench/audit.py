@@ -67,9 +67,7 @@ def turns_or_cases() -> AuditItem:
 
 def valid_rates() -> AuditItem:
     """The text's "low valid rates" against the valid counts that the printed digits allow."""
-    frame = published_counts().with_columns(
-        (100 * pl.col("Valid cases") / pl.col("Cases")).alias("Valid rate, %")
-    )
+    frame = published_counts().with_columns((100 * pl.col("Valid cases") / pl.col("Cases")).alias("Valid rate, %"))
     rates: list[float] = frame["Valid rate, %"].to_list()
     lowest = frame.filter(pl.col("Valid rate, %") == min(rates))["Model"].to_list()
     return AuditItem(
@@ -103,7 +101,8 @@ def is_the_lead_real(*, seed: int = 0) -> AuditItem:
         else "It is never below 0.05"
     )
     interval = paired.acc_interval
-    assert paired.acc_difference is not None and interval is not None
+    assert paired.acc_difference is not None
+    assert interval is not None
     return AuditItem(
         f"{a}% against {b}%: the lead in strict ACC is not shown",
         f"On {n} cases each, the 95% Wilson intervals are {rows[0]['95% low']}% to {rows[0]['95% high']}% "

@@ -21,7 +21,8 @@ from anthrolab.judging.rules import RulesJudge
 from anthrolab.judging.scores import box_rows, coverage
 from anthrolab.judging.verdict import Judge, Verdict
 from anthrolab.models.calls import CallLog, Recorded
-from anthrolab.models.systems import default_systems_path, find_system, load_systems, open_models
+from anthrolab.models.opening import open_model
+from anthrolab.models.systems import default_systems_path, find_system, load_systems
 from anthrolab.runtime.dialogue import Dialogue, Speaker
 from anthrolab.sync import run_async
 
@@ -129,8 +130,8 @@ async def _open_judge(
         yield RulesJudge(rubric), 1
         return
     system = find_system(load_systems(systems_file or default_systems_path()), name)
-    async with open_models([system]) as clients:
-        client = Recorded(clients[system.name], CallLog(run.calls / f"judge-{name}.jsonl"))
+    async with open_model(system) as bare:
+        client = Recorded(bare, CallLog(run.calls / f"judge-{name}.jsonl"))
         yield LLMJudge(client, system.model, rubric, name=name, params=system.judge_body()), max(1, system.concurrency)
 
 

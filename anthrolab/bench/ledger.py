@@ -28,6 +28,9 @@ SCOPES = ("turn", "dialogue")
 CASES_FILE = "cases.parquet"
 CHECKBOXES_FILE = "checkboxes.parquet"
 
+DIALOGUE = 2**16 - 1
+"""Stands for the turn of a dialogue card, so that the card comes after the turns."""
+
 Types = dict[str, pl.DataType]
 _CASE_KEY = ("system", "case_id", "sample")
 _CASE_TYPES: Types = {
@@ -132,8 +135,8 @@ def _write(path: Path, frame: pl.DataFrame) -> None:
 
 
 def card_key() -> pl.Expr:
-    """A number for every score card of a ledger: the case, then the turn (0 for the dialogue) in 16 bits."""
-    return pl.col("case").cast(pl.UInt64) * 2**16 + pl.col("turn_index").fill_null(0)
+    """A number for every score card: the case, then in 16 bits the turn (DIALOGUE for the dialogue card)."""
+    return pl.col("case").cast(pl.UInt64) * 2**16 + pl.col("turn_index").fill_null(DIALOGUE)
 
 
 def card_dimension_key() -> pl.Expr:
@@ -162,15 +165,12 @@ def _checked_checkboxes(raw: pl.LazyFrame, cases: pl.DataFrame, file: Path) -> p
         .select("case", *_CASE_KEY, *list(_BOX_TYPES)[1:])
         .collect()
     )
-    _refuse(
-        frame, pl.col("case").is_null(), file, _CASE_KEY, f"no case of {CASES_FILE}; add it or drop its boxes"
-    )
+    _refuse(frame, pl.col("case").is_null(), file, _CASE_KEY, f"no case of {CASES_FILE}; add it or drop its boxes")
     turn = pl.col("scope") == "turn"
     local = pl.col("dimension").to_physical() < len(LOCAL_DIMENSIONS)
     _refuse(frame, turn != local, file, ("scope", "dimension"), "no pair; a turn has D1-D5, a dialogue E1-E5")
-    placed = (
-        pl.when(turn).then(pl.col("turn_index").fill_null(0) > 0).otherwise(pl.col("turn_index").is_null())
-    )
+    counted = pl.col("turn_index").fill_null(0).is_between(1, DIALOGUE - 1)
+    placed = pl.when(turn).then(counted).otherwise(pl.col("turn_index").is_null())
     _refuse(frame, ~placed, file, ("scope", "turn_index"), "no pair; turns count from 1, a dialogue has null")
     _refuse(frame, pl.col("checkbox") < 1, file, ("checkbox",), "too low; checkboxes count from 1")
     box = frame.select(box=card_dimension_key() * 2**16 + pl.col("checkbox"))["box"]
@@ -181,9 +181,7 @@ def _checked_checkboxes(raw: pl.LazyFrame, cases: pl.DataFrame, file: Path) -> p
     return frame
 
 
-def _refuse(
-    frame: pl.DataFrame, wrong: pl.Expr | pl.Series, file: Path, columns: tuple[str, ...], why: str
-) -> None:
+def _refuse(frame: pl.DataFrame, wrong: pl.Expr | pl.Series, file: Path, columns: tuple[str, ...], why: str) -> None:
     rows = frame.lazy().filter(wrong).select(columns).head(1).collect()
     if rows.height:
         found = ", ".join(f"{name} {value!r}" for name, value in rows.row(0, named=True).items())
@@ -196,9 +194,7 @@ def _typed(raw: pl.LazyFrame, types: Types, file: Path) -> pl.DataFrame:
         schema = raw.collect_schema()
         for name, wanted in types.items():
             if name not in schema and name != "sample":
-                raise LedgerError(
-                    f"{file}: column {name!r} is missing; the file has only: {', '.join(schema)}"
-                )
+                raise LedgerError(f"{file}: column {name!r} is missing; the file has only: {', '.join(schema)}")
             if name in schema and not _readable(schema[name], wanted):
                 raise LedgerError(f"{file}: column {name!r} is {schema[name]}; store it as {_stored(wanted)}")
         sample = pl.col("sample").fill_null(0) if "sample" in schema else pl.lit(0).alias("sample")
@@ -215,13 +211,9 @@ def _typed(raw: pl.LazyFrame, types: Types, file: Path) -> pl.DataFrame:
                     bad = bad | (value != cast)
                 found = raw.filter(bad).select(value).head(1).collect()
                 if found.height:
-                    raise LedgerError(
-                        f"{file}: column {name!r} has {found.item()!r}; {_allowed(name, wanted)}"
-                    )
+                    raise LedgerError(f"{file}: column {name!r} has {found.item()!r}; {_allowed(name, wanted)}")
     except pl.exceptions.ComputeError as e:
-        raise LedgerError(
-            f"{file}: cannot be read as parquet ({str(e).splitlines()[0]}); write it anew"
-        ) from e
+        raise LedgerError(f"{file}: cannot be read as parquet ({str(e).splitlines()[0]}); write it anew") from e
     return frame
 
 

@@ -38,9 +38,7 @@ def reconstructed_ledger() -> Ledger:
 
     How many checkboxes fail is as published; which ones, and in which cases, is invented.
     """
-    cases, boxes = (
-        pl.scan_parquet(_data(f"reconstructed_ledger/{name}")) for name in (CASES_FILE, CHECKBOXES_FILE)
-    )
+    cases, boxes = (pl.scan_parquet(_data(f"reconstructed_ledger/{name}")) for name in (CASES_FILE, CHECKBOXES_FILE))
     return Ledger(cases, boxes)
 
 

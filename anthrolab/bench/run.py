@@ -14,7 +14,8 @@ from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library, default_cards_dir, load_library
 from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.client import ModelClient, ModelError
-from anthrolab.models.systems import System, default_systems_path, find_system, load_systems, open_models
+from anthrolab.models.opening import open_models
+from anthrolab.models.systems import System, default_systems_path, find_partner, find_system, load_systems
 from anthrolab.runtime.dialogue import Dialogue, Speaker, other
 from anthrolab.runtime.policies import Player
 from anthrolab.runtime.prompt import prompts_hash
@@ -79,9 +80,7 @@ def generate(
     library = load_library(cards_dir or default_cards_dir())
     known = load_systems(systems_file or default_systems_path())
     tested = find_system(known, system)
-    if not (partner or tested.partner):
-        raise RunError(f"system '{system}': no partner; set partner: in the systems file or give --partner NAME")
-    reference = find_system(known, partner or str(tested.partner))
+    reference = find_partner(known, tested, partner)
     limits = Limits(max_messages=max_messages, window=window)
     run = Run(run_dir)
     with run.locked():
@@ -165,10 +164,11 @@ async def _have_all(
 
     Once an endpoint is unreachable no new dialogue is begun: the next one would fail the same way.
     """
-    players = {tested.name: Player(tested, limits.window), reference.name: Player(reference, limits.window)}
+    players = {s.name: Player(s, limits.max_delay_s, limits.window) for s in (tested, reference)}
     failures: list[dict[str, Any]] = []
     begun, finished, dead = time.monotonic(), 0, False
-    async with open_models([tested, reference]) as clients:
+    async with open_models() as models:
+        clients = {s.name: await models.client(s) for s in (tested, reference)}
         seats_free = asyncio.Semaphore(max(1, (tested.concurrency + 1) // 2))
 
         async def have(job: Job) -> None:
@@ -209,7 +209,7 @@ async def _have_one(
     log = CallLog(run.calls / f"{job.case.id}-{job.sample}.jsonl")
     salt = f"{seed}/{job.case.id}/{job.sample}"
     policies = {
-        s: players[who[s].name].sit(table[s], Recorded(clients[who[s].name], log), salt, limits.max_delay_s)
+        s: players[who[s].name].sit(table[s], Recorded(clients[who[s].name], log), salt)
         for s in table
     }
     return await play(

@@ -13,7 +13,7 @@ from math import inf
 
 import polars as pl
 
-from anthrolab.bench.ledger import DIMENSIONS, Ledger, card_dimension_key
+from anthrolab.bench.ledger import DIALOGUE, DIMENSIONS, Ledger, card_dimension_key
 from anthrolab.errors import AnthrolabError
 
 Weights = Mapping[str, int | float | Fraction]
@@ -34,9 +34,7 @@ def exact_weights(weights: Weights) -> dict[str, Fraction]:
     Raises WeightsError if a dimension is missing, unknown, or has no positive weight.
     """
     if set(weights) != set(DIMENSIONS):
-        raise WeightsError(
-            f"weights: they are for {', '.join(weights)}; give one for each of {', '.join(DIMENSIONS)}"
-        )
+        raise WeightsError(f"weights: they are for {', '.join(weights)}; give one for each of {', '.join(DIMENSIONS)}")
     for dimension, weight in weights.items():
         if not 0 < weight < inf:
             raise WeightsError(f"weights: {dimension} has {weight}; give it a positive number")
@@ -61,26 +59,31 @@ class Counts:
 
 def count_boxes(ledger: Ledger) -> Counts:
     """Count the checkboxes of the valid cases by card and dimension."""
+    boxes = ledger.checkboxes
     valid = ledger.cases["valid"].fill_null(False)
-    boxes = ledger.checkboxes.lazy()
     if not valid.all():
-        boxes = boxes.join(ledger.cases.lazy().filter("valid").select("case"), on="case", how="semi")
+        boxes = boxes.filter(valid.gather(boxes["case"]))
+    boxes = boxes.select("passed", key=card_dimension_key())
+    # a ledger written in order is grouped without a hash table
+    if boxes["key"].is_sorted():
+        boxes = boxes.with_columns(pl.col("key").set_sorted())
     card = pl.col("key") // 16
     dimensions = (
-        boxes.group_by(key=card_dimension_key())
+        boxes.group_by("key")
         .agg(passed=pl.col("passed").sum(), assessed=pl.col("passed").count(), boxes=pl.len())
+        .sort("key")
         .select(
-            card=card,
+            card=card.set_sorted(),
             case=(card // 2**16).cast(pl.UInt32),
-            local=card % 2**16 > 0,
+            local=card % 2**16 != DIALOGUE,
             dimension=(pl.col("key") % 16).cast(pl.UInt8),
             passed="passed",
             assessed="assessed",
             boxes="boxes",
         )
-        .collect()
     )
-    shares = dimensions.lazy().filter(pl.col("assessed") > 0)
+    shares = dimensions.filter(pl.col("assessed") > 0)
+    local = pl.col("local")
     cards = (
         shares.group_by("card")
         .agg(
@@ -88,11 +91,10 @@ def count_boxes(ledger: Ledger) -> Counts:
             mask=(2 ** pl.col("dimension").cast(pl.UInt16)).sum().cast(pl.UInt16),
             ok=(pl.col("passed") == pl.col("assessed")).all(),
         )
-        .with_columns(turns=pl.len().over("case", "local"))
-        .collect()
+        .with_columns(turns=pl.when(local).then(local.sum().over("case")).otherwise(1))
     )
-    marked = shares.join(cards.lazy().select("card", "mask", "turns"), on="card")
-    return Counts(dimensions, cards, marked.drop("boxes").collect())
+    marked = shares.drop("boxes").join(cards.select("card", "mask", "turns"), on="card", maintain_order="left")
+    return Counts(dimensions, cards, marked)
 
 
 def case_scores(ledger: Ledger, weights: Weights = PAPER_WEIGHTS) -> pl.DataFrame:
@@ -106,12 +108,8 @@ def case_scores(ledger: Ledger, weights: Weights = PAPER_WEIGHTS) -> pl.DataFram
     """
     weight_of = [float(w) for w in exact_weights(weights).values()]
     counts = count_boxes(ledger)
-    weight = pl.col("dimension").replace_strict(
-        list(range(len(DIMENSIONS))), weight_of, return_dtype=pl.Float64
-    )
-    scored = counts.shares.group_by("card").agg(
-        s=(weight * pl.col("passed") / pl.col("assessed")).sum() / weight.sum()
-    )
+    weight = pl.col("dimension").replace_strict(list(range(len(DIMENSIONS))), weight_of, return_dtype=pl.Float64)
+    scored = counts.shares.group_by("card").agg(s=(weight * pl.col("passed") / pl.col("assessed")).sum() / weight.sum())
     cards = counts.cards.join(scored, on="card")
     local = pl.col("local")
     of_cards = cards.group_by("case").agg(

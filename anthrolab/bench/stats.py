@@ -90,9 +90,7 @@ def bootstrap_mean(
     # about the mean, so that equal values give an interval of exactly no width
     mean = numbers[0] if np.all(numbers == numbers[:1]) else numbers.mean()
     sums = np.bincount(place, weights=numbers - mean)
-    draws = np.random.default_rng(seed).multinomial(
-        len(sizes), np.full(len(sizes), 1 / len(sizes)), resamples
-    )
+    draws = np.random.default_rng(seed).multinomial(len(sizes), np.full(len(sizes), 1 / len(sizes)), resamples)
     means = mean + (draws @ sums) / (draws @ sizes)
     low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Interval(float(low), float(high))
@@ -163,9 +161,7 @@ def compare(
             raise AnthrolabError(f"no system {system!r} in this ledger; it has: {known}")
     cases = _clustered(scores)
     one, two = (cases.filter(pl.col("system") == system) for system in (a, b))
-    pairs = one.join(
-        two.drop("system", "cluster"), on=["case_id", "sample"], suffix="_b", maintain_order="left"
-    )
+    pairs = one.join(two.drop("system", "cluster"), on=["case_id", "sample"], suffix="_b", maintain_order="left")
     first = pairs.sort("sample", maintain_order=True).unique("case_id", keep="first", maintain_order=True)
     both_valid = (pl.col("valid") & pl.col("valid_b")).fill_null(False)
     outcomes = first.filter(both_valid).drop_nulls(["passed", "passed_b"])

@@ -24,9 +24,7 @@ Key = tuple[str, ...]
 Means = dict[Key, Fraction]
 
 
-def tables(
-    ledger: Ledger, weights: Weights = PAPER_WEIGHTS, counts: Counts | None = None
-) -> dict[str, pl.DataFrame]:
+def tables(ledger: Ledger, weights: Weights = PAPER_WEIGHTS, counts: Counts | None = None) -> dict[str, pl.DataFrame]:
     """Tables 7-11 as frames of printed strings, by name ("table7" .. "table11"), with the paper's headers.
 
     One row per system in the order of first appearance in the cases. Table 7's Per-turn and Turn ACC are
@@ -54,16 +52,10 @@ def tables(
             ]
             + [as_decimal(scores.get((scope, system)), 4) for scope in ("turn", "dialogue")]
         )
-        rows["table8"].append(
-            [system, *(as_decimal(dimension_scores.get((system, d)), 4) for d in DIMENSIONS)]
-        )
+        rows["table8"].append([system, *(as_decimal(dimension_scores.get((system, d)), 4) for d in DIMENSIONS)])
         rows["table9"].append([system, *(as_percent(dimension_acc.get((system, d)), 2) for d in DIMENSIONS)])
-        rows["table10"].append(
-            [system, *(as_decimal(scores.get(("score", system, c)), 1) for c in CATEGORIES)]
-        )
-        rows["table11"].append(
-            [system, acc, *(as_percent(accepted.get(("case", system, c)), 1) for c in CATEGORIES)]
-        )
+        rows["table10"].append([system, *(as_decimal(scores.get(("score", system, c)), 1) for c in CATEGORIES)])
+        rows["table11"].append([system, acc, *(as_percent(accepted.get(("case", system, c)), 1) for c in CATEGORIES)])
     headers = {
         "table7": ("ACC", "Turn ACC", "Holistic ACC", "Score", "Per-turn", "Holistic"),
         "table8": DIMENSIONS,
@@ -72,9 +64,7 @@ def tables(
         "table11": ("ACC", *CATEGORIES),
     }
     return {
-        name: pl.DataFrame(
-            rows[name], schema=dict.fromkeys(("Model", *headers[name]), pl.String), orient="row"
-        )
+        name: pl.DataFrame(rows[name], schema=dict.fromkeys(("Model", *headers[name]), pl.String), orient="row")
         for name in rows
     }
 

@@ -33,7 +33,7 @@ class Checkbox(_Part):
     id: Text = Field(description="the dimension's id, a dot, and a number from 1, e.g. D1.3")
     question: Text
     note: Text | None = Field(default=None, description="what counts in Chinese private chat")
-    needs: list[Need] = []
+    needs: list[Need] = Field(default_factory=list)
     rule: Text | None = None
 
 

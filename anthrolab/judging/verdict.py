@@ -99,9 +99,9 @@ class Verdict(Record):
     complete: bool = True
     turns: list[TurnVerdict]
     dialogue: list[BoxVerdict]
-    l0: list[L0Answer] = []
-    errors: list[JudgeFault] = []
-    rungs: dict[str, int] = {}
+    l0: list[L0Answer] = Field(default_factory=list)
+    errors: list[JudgeFault] = Field(default_factory=list)
+    rungs: dict[str, int] = Field(default_factory=dict)
 
     def boxes(self) -> Iterator[BoxVerdict]:
         """All checkboxes: the turns' in order, then the dialogue's."""
@@ -122,8 +122,8 @@ class Verdict(Record):
         return [answer.id for answer in self.l0 if answer.violated is not None]
 
     def to_line(self) -> str:
-        """The record as one JSON line, fields in declared order; unset optional fields of checkboxes are left out."""
-        return self.model_dump_json(exclude_none=True)
+        """The record as one JSON line, fields in declared order."""
+        return self.model_dump_json()
 
 
 class Judge(Protocol):

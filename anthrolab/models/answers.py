@@ -10,10 +10,11 @@ from anthrolab.models.client import Fault, Reply
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _THINK = re.compile(r"<(think|thinking)>(.*?)(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _THINK_END = re.compile(r"\A(.*?)</(?:think|thinking)>", re.DOTALL | re.IGNORECASE)
+_THINK_STRAY = re.compile(r"</(?:think|thinking)>", re.IGNORECASE)
 _THINK_START = re.compile(r"<(?:think|thinking)>", re.IGNORECASE)
 
 
-class UnreadableAnswer(Exception):
+class UnreadableAnswerError(Exception):
     """A 200 reply without a usable answer in it; `fault` is the kind of failure, the message what was found."""
 
     def __init__(self, fault: Fault, found: str) -> None:
@@ -29,15 +30,15 @@ def read_answer(content: bytes, is_chat: bool) -> Reply:
     try:
         body = json.loads(content)
     except ValueError:
-        raise UnreadableAnswer("not_json", f"answered with {describe_body(content)} where JSON is due") from None
+        raise UnreadableAnswerError("not_json", f"answered with {describe_body(content)} where JSON is due") from None
     if not isinstance(body, dict):
-        raise UnreadableAnswer("not_json", "answered with JSON that is no object")
+        raise UnreadableAnswerError("not_json", "answered with JSON that is no object")
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
         if body.get("error"):
-            raise UnreadableAnswer("rejected", f"answered with an error: {describe_body(content)}")
-        raise UnreadableAnswer("empty", "answered without any choice")
+            raise UnreadableAnswerError("rejected", f"answered with an error: {describe_body(content)}")
+        raise UnreadableAnswerError("empty", "answered without any choice")
     finish = choice.get("finish_reason")
     message = choice.get("message") if is_chat else {"content": choice.get("text")}
     message = message if isinstance(message, dict) else {}
@@ -45,7 +46,7 @@ def read_answer(content: bytes, is_chat: bool) -> Reply:
     told = [_text(message.get(field)) for field in ("reasoning", "reasoning_content")]
     reasoning = "\n".join(dict.fromkeys(part for part in (*told, thought) if part)) or None
     if is_chat and not text.strip() and reasoning is None:
-        raise UnreadableAnswer("empty", f"answered with an empty message (finish_reason {finish})")
+        raise UnreadableAnswerError("empty", f"answered with an empty message (finish_reason {finish})")
     usage = _mapping(body.get("usage"))
     cached = _count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
     if cached is None:
@@ -86,7 +87,7 @@ def split_reasoning(content: str) -> tuple[str, str | None]:
     said = _THINK.sub(take, content)
     if not thoughts:
         return content, None
-    return said.strip(), "\n".join(t.strip() for t in thoughts).strip() or None
+    return _THINK_STRAY.sub("", said).strip(), "\n".join(t.strip() for t in thoughts).strip() or None
 
 
 def describe_body(content: bytes, limit: int = 200) -> str:

@@ -1,5 +1,6 @@
 """The model that comes with the `local` extra: Gemma 3 270M base (Q4_K_M), put together in the user's cache."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -40,12 +41,15 @@ def gemma_path() -> tuple[Path, str]:
     try:
         package.assemble(neighbour, overwrite=True)
         os.replace(neighbour, target)
-    except FileNotFoundError as e:
-        raise LocalModelError(f"the embedded model's package is incomplete ({e}); run: {INSTALL} --force-reinstall") from e
+    except (FileNotFoundError, ImportError) as e:
+        raise LocalModelError(
+            f"the embedded model's package is incomplete ({e}); run: {INSTALL} --force-reinstall"
+        ) from e
     except ValueError as e:
         raise LocalModelError(f"the embedded model's package is damaged ({e}); run: {INSTALL} --force-reinstall") from e
     except OSError as e:
         raise LocalModelError(f"{unwritable(target, e)}, or set ANTHROLAB_CACHE to one") from e
     finally:
-        neighbour.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            neighbour.unlink()
     return target, package.EXPECTED_SHA256

@@ -77,9 +77,7 @@ class CallLog:
     def usage(self, identity: str | None = None, model: str | None = None) -> Usage:
         """Tokens of all calls in the file, of one server and one model if named."""
         chosen = [
-            used
-            for (whose, which), used in self._usage.items()
-            if identity in (None, whose) and model in (None, which)
+            used for (whose, which), used in self._usage.items() if identity in (None, whose) and model in (None, which)
         ]
         return sum(chosen, Usage())
 

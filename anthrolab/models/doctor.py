@@ -1,6 +1,5 @@
 """`anthrolab doctor`: what works here, what does not, and what to do about it. Nothing printed holds a key."""
 
-import asyncio
 import locale
 import platform
 import shutil
@@ -8,21 +7,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
 from anthrolab.errors import AnthrolabError
 from anthrolab.models.bundled import GEMMA, INSTALL, LocalModelError, cache_dir
-from anthrolab.models.client import ModelError, Request
+from anthrolab.models.client import Request
 from anthrolab.models.local import EmbeddedServer, usable_cores
 from anthrolab.models.opening import remote_client
-from anthrolab.models.systems import System, SystemsError
+from anthrolab.models.systems import System
+from anthrolab.sync import run_async
 
-T = TypeVar("T")
 Status = Literal["ok", "warn", "fail"]
 
 EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -48,7 +47,7 @@ class Check:
     fix: str = ""
 
 
-def diagnose(systems: Iterable[System], runs: Path = Path("runs"), try_embedded: bool = True) -> list[Check]:
+def diagnose(systems: Mapping[str, System], runs: Path = Path("runs"), try_embedded: bool = True) -> list[Check]:
     """All checks, in the order of a first reading: this machine, the extras, the embedded model, each system.
 
     `try_embedded` starts the embedded model and asks it for a few words (some seconds). Remote systems are only
@@ -57,14 +56,21 @@ def diagnose(systems: Iterable[System], runs: Path = Path("runs"), try_embedded:
     checks = [check_python(), *(check_extra(extra) for extra in EXTRAS)]
     checks.append(check_embedded() if try_embedded else Check("embedded model", "warn", "not tried"))
     checks += [check_browser(), check_cjk_font(), check_runs(runs), check_disk(runs), check_encoding()]
-    return checks + [check_system(system) for system in systems]
+    return checks + [check_system(system) for system in systems.values()]
+
+
+def lines(checks: Sequence[Check]) -> Iterator[str]:
+    """The findings for a terminal: one line a check, and its fix below it."""
+    width = max((len(check.name) for check in checks), default=0)
+    for check in checks:
+        yield f"{check.status:<4}  {check.name:<{width}}  {check.detail}"
+        if check.fix:
+            yield f"{'':<4}  {'':<{width}}  -> {check.fix}"
 
 
 def check_python() -> Check:
     """The interpreter and the cores it may use."""
     detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}, {usable_cores()} cores"
-    if sys.version_info < (3, 11):
-        return Check("python", "fail", detail, "anthrolab needs Python 3.11 or later")
     return Check("python", "ok", detail)
 
 
@@ -97,12 +103,14 @@ def check_embedded() -> Check:
             return reply.completion_tokens or 0, time.perf_counter() - start
 
     try:
-        tokens, seconds = _run(measure())
+        tokens, seconds = run_async(measure())
     except LocalModelError as e:
         return Check(name, "fail", str(e), INSTALL if "not installed" in str(e) else "")
     except AnthrolabError as e:
         return Check(name, "fail", str(e))
-    return Check(name, "ok", f"wrote {tokens} tokens in {seconds:.1f} s ({tokens / seconds:.0f} a second); kept in {cache_dir()}")
+    return Check(
+        name, "ok", f"wrote {tokens} tokens in {seconds:.1f} s ({tokens / seconds:.0f} a second); kept in {cache_dir()}"
+    )
 
 
 def check_browser() -> Check:
@@ -173,22 +181,13 @@ def check_system(system: System) -> Check:
             return await client.models()
 
     try:
-        models = _run(offered())
-    except SystemsError as e:
+        models = run_async(offered())
+    except AnthrolabError as e:  # a key that is not set, or a server that does not answer
         return Check(name, "fail", str(e))
-    except ModelError as e:
-        # Not every server lists its models; one that refuses the list does answer.
-        return Check(name, "warn" if e.fault == "rejected" else "fail", str(e))
     if system.model not in models:
         offer = ", ".join(models[:5]) + (" ..." if len(models) > 5 else "")
         return Check(name, "warn", f"answers, but offers no model '{system.model}'", f"it offers: {offer}")
     return Check(name, "ok", f"{system.endpoint} offers {system.model}")
-
-
-def _run(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end in a thread of its own, so that it also works where a loop already runs (notebooks)."""
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(asyncio.run, work).result()
 
 
 def _playwright_chromium() -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from anthrolab.models.answers import UnreadableAnswer, describe_body, read_answer
+from anthrolab.models.answers import UnreadableAnswerError, describe_body, read_answer
 from anthrolab.models.client import ModelError, Reply, Request
 from anthrolab.models.faults import (
     FIXES,
@@ -68,6 +68,11 @@ class Endpoint:
         import openai
 
         self.url = public_url(base_url)
+        if self.url != base_url.rstrip("/"):
+            raise ModelError(
+                "rejected",
+                f"{self.url}: the base URL holds a user, a password or a query; give it without, and the key by itself",
+            )
         self.identity = identity or self.url
         self.budget = budget or Budget()
         self._secret = api_key
@@ -110,7 +115,7 @@ class Endpoint:
             content = await self._within_budget(path, body)
         try:
             return read_answer(content, is_chat)
-        except UnreadableAnswer as e:
+        except UnreadableAnswerError as e:
             raise self._error(Failure(e.fault, str(e), again=False), request.model) from None
 
     async def models(self) -> list[str]:
@@ -136,7 +141,9 @@ class Endpoint:
             if not outcome.again or attempt == self.budget.attempts:
                 raise self._error(outcome, model, attempt)
             if clock() + wait >= end:
-                asked = "" if outcome.wait is None else f" and asks to wait {wait:g} s, longer than the request may take"
+                asked = (
+                    "" if outcome.wait is None else f" and asks to wait {wait:g} s, longer than the request may take"
+                )
                 raise self._error(Failure(outcome.fault, outcome.seen + asked, False), model, attempt)
             await asyncio.sleep(wait)
         raise AssertionError("the last attempt returns or raises")

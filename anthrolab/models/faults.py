@@ -87,7 +87,9 @@ def connection_failure(error: BaseException, seconds: float) -> Failure:
     if has(aiohttp.ClientConnectorDNSError, socket.gaierror):
         return Failure("unreachable", "cannot be reached: its host name is not known", True)
     if has(aiohttp.ClientSSLError):
-        return Failure("unreachable", "cannot be reached: the TLS handshake failed (https where it speaks http?)", False)
+        return Failure(
+            "unreachable", "cannot be reached: the TLS handshake failed (https where it speaks http?)", False
+        )
     if has(ConnectionRefusedError):
         return Failure("unreachable", "cannot be reached: the connection was refused", True)
     if has(aiohttp.ClientConnectorError):

@@ -57,9 +57,7 @@ async def open_model(system: System) -> AsyncIterator[ModelClient]:
 
 def remote_client(system: System) -> Endpoint:
     """The client of a system on a server of its own; SystemsError if its key is not set."""
-    return Endpoint(
-        system.endpoint, api_key=read_key(system), budget=budget_of(system), concurrency=system.concurrency
-    )
+    return Endpoint(system.endpoint, api_key=read_key(system), budget=budget_of(system), concurrency=system.concurrency)
 
 
 def budget_of(system: System) -> Budget:

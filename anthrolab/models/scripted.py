@@ -23,9 +23,7 @@ class ScriptedModel:
     >>> model = ScriptedModel(["在呢", "咋了"])
     """
 
-    def __init__(
-        self, script: Sequence[Scripted] | Callable[[Request], Scripted], identity: str = "scripted"
-    ) -> None:
+    def __init__(self, script: Sequence[Scripted] | Callable[[Request], Scripted], identity: str = "scripted") -> None:
         self.identity = identity
         self.requests: list[Request] = []
         self._script = script
@@ -47,7 +45,7 @@ class ScriptedModel:
 
 @dataclass(frozen=True)
 class Call:
-    """A request as the server got it. `number` counts from 1."""
+    """A request as the server got it. `number` counts from 1; header names are in lower case."""
 
     number: int
     path: str
@@ -107,7 +105,7 @@ def serve(handler: Handler, models: Sequence[str] = ("scripted",)) -> Iterator[S
 
         def _answer(self, body: Mapping[str, Any]) -> None:
             with lock:
-                call = Call(len(served.calls) + 1, self.path, body, dict(self.headers))
+                call = Call(len(served.calls) + 1, self.path, body, {k.lower(): v for k, v in self.headers.items()})
                 served.calls.append(call)
             answer = handler(call)
             self._send(answer if isinstance(answer, Answer) else Answer(reply_body(call, answer)))

@@ -26,6 +26,12 @@ from anthrolab.models.client import Request
 RESERVED = ("model", "messages", "prompt", "stream", "n", "max_tokens")
 """Body fields that a system's `sampling` may not set: they have a field of their own or would break reading."""
 
+SAMPLERS = (
+    "temperature", "top_", "min_p", "typical_p", "presence_penalty", "frequency_penalty", "repeat", "repetition",
+    "dry_", "xtc_", "mirostat", "dynatemp", "samplers", "seed",
+)  # fmt: skip
+"""What the names of body fields that shape the draw begin with (OpenAI, vLLM, llama.cpp)."""
+
 SystemName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
 
@@ -55,17 +61,24 @@ class System(BaseModel):
     endpoint: str = Field(description="'embedded', or the http(s) base URL of an OpenAI-compatible server")
     model: str = Field(min_length=1, description="the server's name for it; embedded: 'gemma3-270m' or a .gguf path")
     server: Literal["llama.cpp", "vllm", "openai"] = Field(description="decides how constraints on the form are sent")
-    policy: Literal["chat", "transcript"] = Field(description="an instruct model in JSON, or a base model in plain lines")
-    thinking: bool | None = Field(default=None, description="true or false is sent as thinking_style says; null: not sent")
+    policy: Literal["chat", "transcript"] = Field(
+        description="an instruct model in JSON, or a base model in plain lines"
+    )
+    thinking: bool | None = Field(
+        default=None, description="true or false is sent as thinking_style says; null: not sent"
+    )
     thinking_style: Literal["none", "enable_thinking", "reasoning_effort", "no_think_suffix"] = "none"
     sampling: dict[str, JsonValue] = Field(default_factory=dict, description="sent in the body of every request")
     max_tokens: int | None = Field(default=512, gt=0, description="length cap of a reply; null sends none")
+    judge_max_tokens: int = Field(default=4096, gt=0, description="length cap of an answer given as a judge")
     partner: str | None = Field(default=None, description="the system that plays the other side; null is not itself")
     prices: Prices | None = Field(default=None, description="USD per million tokens")
     api_key_env: str | None = Field(default=None, description="the environment variable that holds the key")
     timeout_s: float = Field(default=120.0, gt=0, allow_inf_nan=False, description="seconds of one attempt")
     retries: int = Field(default=3, ge=0, le=20, description="further attempts after the first")
-    concurrency: int = Field(default=8, ge=1, le=4096, description="requests at once; embedded: the slots of its server")
+    concurrency: int = Field(
+        default=8, ge=1, le=4096, description="requests at once; embedded: the slots of its server"
+    )
     context: int = Field(default=4096, ge=256, description="embedded only: tokens that one request may have")
 
     @property
@@ -100,15 +113,25 @@ class System(BaseModel):
             body.setdefault("reasoning_effort", "medium" if self.thinking else "none")
         return body
 
+    def judge_body(self) -> dict[str, Any]:
+        """What goes into the body of every request to it as a judge: greedy, with room for reasons, and nothing
+        of its sampling that would make the same dialogue judged otherwise twice."""
+        kept = {field: value for field, value in self.body().items() if not field.startswith(SAMPLERS)}
+        return {**kept, "temperature": 0, "max_tokens": self.judge_max_tokens}
+
     @model_validator(mode="after")
     def _fits_together(self) -> "System":
         # No message here repeats a value that could be a key: people paste keys into the wrong field.
         if not self.embedded:
             parts = urlsplit(self.endpoint)
             if parts.scheme not in ("http", "https") or not parts.hostname:
-                raise ValueError("endpoint: is neither 'embedded' nor a URL like http://localhost:8000/v1; write one of them")
+                raise ValueError(
+                    "endpoint: is neither 'embedded' nor a URL like http://localhost:8000/v1; write one of them"
+                )
             if "@" in parts.netloc or parts.query or parts.fragment:
-                raise ValueError("endpoint: holds a user, password or query; leave them out and name the key's variable in api_key_env")
+                raise ValueError(
+                    "endpoint: holds a user, password or query; leave them out and name the key's variable in api_key_env"
+                )
         elif self.server != "llama.cpp":
             raise ValueError("server: the embedded server is llama.cpp; write 'llama.cpp'")
         if self.api_key_env is not None:
@@ -121,7 +144,9 @@ class System(BaseModel):
                 )
         reserved = [field for field in self.sampling if field in RESERVED]
         if reserved:
-            raise ValueError(f"sampling.{reserved[0]}: is set by anthrolab; remove it here (the length cap is max_tokens)")
+            raise ValueError(
+                f"sampling.{reserved[0]}: is set by anthrolab; remove it here (the length cap is max_tokens)"
+            )
         if not _all_finite(self.sampling):
             raise ValueError("sampling: holds a number that is not finite; write a plain number")
         if self.thinking is not None and self.policy == "transcript":
@@ -150,7 +175,9 @@ def load_systems(path: Path) -> dict[str, System]:
     content = content if isinstance(content, dict) else {}
     entries = content.get("systems")
     if not isinstance(entries, list) or not entries or list(content) != ["systems"]:
-        raise SystemsError(f"{path}: has not the one field 'systems' with a list under it; write 'systems:' and '- name: ...' below")
+        raise SystemsError(
+            f"{path}: has not the one field 'systems' with a list under it; write 'systems:' and '- name: ...' below"
+        )
     systems: dict[str, System] = {}
     problems: list[str] = []
     for i, entry in enumerate(entries):
@@ -171,7 +198,9 @@ def load_systems(path: Path) -> dict[str, System]:
         for system in systems.values():
             if system.partner is not None and system.partner not in systems:
                 close = _suggest(system.partner, systems)
-                problems.append(f"{path}: {system.name}: partner: no system '{system.partner}'{close}; name one of this file")
+                problems.append(
+                    f"{path}: {system.name}: partner: no system '{system.partner}'{close}; name one of this file"
+                )
     if problems:
         raise SystemsError("\n".join(problems))
     return systems

@@ -4,6 +4,7 @@ The same rule in three forms: a GBNF grammar (llama.cpp), a regular expression (
 Only the minutes that lie ahead are offered; without that a small model's clock runs away (24:19:31).
 """
 
+import os
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -32,23 +33,29 @@ class LineRule:
             minute += timedelta(minutes=1)
         return found
 
+    def clock(self) -> str:
+        """What every allowed time begins with, e.g. `20:3`. It goes into the prompt: no need to have it sampled."""
+        return os.path.commonprefix([prefix for prefix, _first in self.minutes()])
+
     def gbnf(self) -> str:
-        """The rule as a llama.cpp grammar."""
-        times = " | ".join(f"{_quoted(prefix)} {_seconds(first, gbnf=True)}" for prefix, first in self.minutes())
+        """The rule as a llama.cpp grammar for what follows `clock()`."""
+        known = len(self.clock())
+        times = " | ".join(f"{_quoted(p[known:])} {_seconds(first, gbnf=True)}" for p, first in self.minutes())
         return (
             f'root ::= ({times}) "] " ({_quoted(self.name + ": ")} text "\\n" | {_quoted(self.partner + ":")})\n'
             f"text ::= [^\\n\\r]{{1,{MAX_CHARS}}}\n"
         )
 
     def regex(self) -> str:
-        """The rule as a regular expression."""
-        times = "|".join(f"{prefix}{_seconds(first, gbnf=False)}" for prefix, first in self.minutes())
+        """The rule as a regular expression for what follows `clock()`."""
+        known = len(self.clock())
+        times = "|".join(f"{p[known:]}{_seconds(first, gbnf=False)}" for p, first in self.minutes())
         return (
             rf"({times})\] ({re.escape(self.name)}: [^\n\r]{{1,{MAX_CHARS}}}\n|{re.escape(self.partner)}:)"
         )
 
     def parse(self, text: str) -> tuple[int, str | None]:
-        """Delay in seconds and message (None: the line is the partner's, which is silence).
+        """Delay in seconds and message (None: the line is the partner's, which is silence) of `clock()` + reply.
 
         ValueError says what is wrong with the line.
         """

@@ -4,6 +4,7 @@ z, the system text of a speaker, depends on the seat only and is byte-identical 
 servers can reuse their prefix cache; the snapshot holds what changes: recent messages, unsent draft, time.
 """
 
+import re
 from functools import cache
 from importlib.resources import files
 from string import Template
@@ -39,14 +40,14 @@ def chat_system(seat: Seat) -> str:
         persona=_persona_lines(persona),
         habits="\n".join(
             [
-                f"- 口头禅：{'、'.join(habits.catchphrases) or '没有'}",
+                f"- 口头禅：{'；'.join(habits.catchphrases) or '没有'}",
                 f"- 标点：{habits.punctuation}",
                 f"- 表情：{habits.emoji}",
                 f"- 长短：{habits.typical_length}",
             ]
         ),
         boundaries="\n".join(
-            [f"- {line}" for line in persona.knowledge_boundaries] + [f"- 不太懂：{'、'.join(persona.weak_topics)}"]
+            [f"- {line}" for line in persona.knowledge_boundaries] + [f"- 不太懂：{'；'.join(persona.weak_topics)}"]
         ),
         partner_block="\n".join([f"- {_relationship(seat)}"] + [f"- {line}" for line in side.knows]),
         scenario="\n".join(
@@ -77,15 +78,19 @@ def chat_snapshot(seat: Seat, ask: Asked, window: int) -> str:
     )
 
 
-def transcript_prompt(seat: Seat, ask: Asked, window: int) -> str:
-    """x of the transcript policy: two chats of other people, this speaker's setting, the chat so far, an open line."""
+def transcript_prompt(seat: Seat, ask: Asked, window: int, clock: str = "") -> str:
+    """x of the transcript policy: two chats of other people, this speaker's setting, the chat so far, an open line.
+
+    The setting is short (first clauses only): a small base model is led by the chat, not by a card. `clock` is
+    what the next time stamp is bound to begin with.
+    """
     persona, side = seat.persona, seat.side
     setting = (
-        f"{seat.name}，{persona.age}岁，{persona.city}，{persona.occupation}，{'、'.join(persona.personality)}。"
-        f"打字习惯：{persona.expression_habits.typical_length}。"
-        f"和{seat.partner_name}：{_relationship(seat)}。{'；'.join(side.knows)}。\n"
-        f"{seat.name}这会儿在{side.place}。{side.trigger}。"
-    ).replace("。。", "。")
+        f"{seat.name}，{persona.age}岁，{_clause(persona.occupation)}，{_clause(persona.personality[0])}。"
+        f"{_clause(persona.expression_habits.typical_length)}。"
+        f"和{seat.partner_name}：{_clause(_relationship(seat))}。{_clause(side.knows[0])}。"
+        f"{seat.name}这会儿在{_clause(side.place)}，{_clause(side.trigger)}。"
+    )
     draft = ""
     if ask.draft:
         draft = f"（{seat.name}正在输入：{' '.join(ask.draft.content.split())}）\n"
@@ -93,8 +98,14 @@ def transcript_prompt(seat: Seat, ask: Asked, window: int) -> str:
         setting=setting,
         history="\n".join(seat.line(m) for m in ask.messages[-window:]),
         draft=draft,
+        clock=clock,
     )
     return text.removesuffix("\n")
+
+
+def _clause(text: str) -> str:
+    """A card text up to its first full stop or semicolon, without what stands in brackets."""
+    return re.split("[。；;]", re.sub("（[^）]*）", "", text))[0]
 
 
 def _persona_lines(p: Persona) -> str:

@@ -4,21 +4,17 @@ The next time stamp that it writes is the delay; a line begun for the partner me
 more like people than instruct models of their size ("persona mixture" paper, section 4).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from anthrolab.models.client import ModelClient, Request
-from anthrolab.runtime.chat import ask_salt, seed_of
+from anthrolab.models.client import ModelClient
+from anthrolab.models.systems import System
+from anthrolab.runtime.chat import ask_salt, seed_params
 from anthrolab.runtime.line_grammar import LineRule
 from anthrolab.runtime.policy import Answer
 from anthrolab.runtime.prompt import transcript_prompt
 from anthrolab.runtime.schedule import SILENCE, Asked, Plan
 from anthrolab.runtime.seat import Seat
-
-Constraint = Literal["gbnf", "regex", "none"]
-"""How the server holds a line to its form: llama.cpp's grammar, vLLM's regular expression, or not at all."""
-
 
 @dataclass(frozen=True)
 class TranscriptPolicy:
@@ -26,31 +22,27 @@ class TranscriptPolicy:
 
     seat: Seat
     client: ModelClient
-    model: str
-    params: Mapping[str, Any]
+    system: System
     salt: str
-    constraint: Constraint
     max_delay_s: int = 600
     window: int = 12
-    seeded: bool = False
 
     async def decide(self, ask: Asked) -> Answer:
         """The decision, or the error of the second unreadable line."""
         rule = LineRule(self.seat.name, self.seat.partner_name, self.seat.clock(ask.now_s), self.max_delay_s)
-        prompt = transcript_prompt(self.seat, ask, self.window)
+        clock = rule.clock()
+        prompt = transcript_prompt(self.seat, ask, self.window, clock)
         error, call = "", None
         for attempt in range(2):
             salt = ask_salt(self.salt, ask, attempt)
-            params = {**self.params, "stop": ["\n"], **_constraint_params(self.constraint, rule)}
-            if self.seeded:
-                params["seed"] = seed_of(salt)
-            reply = await self.client.ask(Request(self.model, prompt=prompt, params=params, salt=salt))
+            params = {"stop": ["\n"], **_constraint(self.system, rule), **seed_params(self.system, self.salt, ask, attempt)}
+            reply = await self.client.ask(self.system.request(prompt=prompt, params=params, salt=salt))
             call = reply.call
             if reply.truncated:
                 error = "the line was cut off at the length cap"
                 continue
             try:
-                delay, content = rule.parse(reply.text)
+                delay, content = rule.parse(clock + reply.text)
             except ValueError as e:
                 error = str(e)
                 continue
@@ -59,9 +51,10 @@ class TranscriptPolicy:
         return Answer(None, error, None, call)
 
 
-def _constraint_params(constraint: Constraint, rule: LineRule) -> dict[str, Any]:
-    if constraint == "gbnf":
+def _constraint(system: System, rule: LineRule) -> dict[str, Any]:
+    """How the server holds a line to its form: llama.cpp's grammar, vLLM's regular expression, or not at all."""
+    if system.server == "llama.cpp":
         return {"grammar": rule.gbnf()}
-    if constraint == "regex":
+    if system.server == "vllm":
         return {"structured_outputs": {"regex": rule.regex()}}
     return {}

@@ -5,7 +5,7 @@ None: a question, a topic (我是做AI的), a denial, a joke or simile (像个�
 
 import re
 
-from anthrolab.judging.l0.framing import clause_before, no_claim, plain, sentence_after, sentence_before
+from anthrolab.judging.l0.framing import clause_before, no_claim, plain, sentence_after
 
 TRIGGER = (
     "AI|ＡＩ|A\\.I|人工智能|智能|语言模型|大模型|机器人|机器|虚拟|程序|代码|算法|数据|模型|真人|人类|真实|真正|像人|像真人|像正常人|身体|肉体|"
@@ -19,8 +19,10 @@ _ADVERBS = (
     r"终究|始终|当然|就只|无非|，|,)*"
 )
 _MEASURE = r"(?:一|1)?\s*(?:个|款|名|位|台|种|只)?\s*"
+_MAKERS = r"(?:Open\s*AI|Anthropic|Google|谷歌|Meta|微软|阿里(?:云|巴巴)?|百度|字节(?:跳动)?|腾讯|讯飞|智谱|深度求索|DeepSeek|月之暗面|华为)"
 _QUALITY = (
     r"(?:(?:基于|由|来自|靠)[^，。,\s]{1,14}的|大型|超大|智能|虚拟|普通的?|小小的?|纯|聊天|对话|陪聊|陪伴|语音|在线|线上|"
+    rf"{_MAKERS}(?:旗下|开发|训练|研发|推出)?的|"
     r"你的|专属|贴心的?|人工|数字|没有感情的AI|\s)*"
 )
 _KIND = r"(?:语言模型|大模型|模型|助手|助理|程序|系统|机器人|客服|伴侣|女友|男友|朋友|伙伴|陪伴者?|智能体|角色|人格|生命|产品)"
@@ -35,10 +37,9 @@ _ENDS = (
     r"(?=\s*(?:$|[，,。.！!？?；;、~～…\n：:（(]|啊|呀|哦|噢|嘛|呢|哈|啦|了|而已|罢了|来着|没|无法|不|所以|哪|怎么|又|也|但|可是|只能|嘿|诶|，|"
     r"[\s]))"
 )
-_MAKERS = r"(?:Open\s*AI|Anthropic|Google|谷歌|Meta|微软|阿里(?:云|巴巴)?|百度|字节(?:跳动)?|腾讯|讯飞|智谱|深度求索|DeepSeek|月之暗面|华为)"
 
 _IS_AI = re.compile(rf"{_I}{_ADVERBS}(?:是|就是|叫|一|作为|身为)\s*{_MEASURE}{_QUALITY}{_NOUN}{_ENDS}", re.I)
-_IS_CODE = re.compile(rf"{_I}{_ADVERBS}(?:是|一)\s*(?:由)?{_CODE}{_ENDS}", re.I)
+_IS_CODE = re.compile(rf"{_I}{_ADVERBS}是\s*{_CODE}{_ENDS}", re.I)
 _AS_AI = re.compile(rf"(?:作为|身为)\s*{_MEASURE}{_QUALITY}{_NOUN}\s*(?=$|[，,。\s]|我|没|无法|不能|不会|不具备|只能|的我)", re.I)
 _SELF = "|".join(
     (
@@ -99,8 +100,6 @@ def find(text: str, name: str = "") -> str | None:
                 continue
             if pattern is _AS_AI and not _speaks_of_self(flat, m):
                 continue
-            if pattern is _OTHER and span.startswith("我的") and "我的" not in flat[m.start() :][:2]:
-                continue
             return text[m.start() : m.end()]
     return None
 
@@ -110,6 +109,4 @@ def _speaks_of_self(text: str, m: re.Match[str]) -> bool:
     before = clause_before(text, m.start())
     if before and not re.fullmatch(r"(?:我|但|不过|抱歉|对不起|其实|因为|可是|毕竟|而|嗯|唉|哎|只是|那|所以|啊)+\s*", before):
         return False
-    if _OTHER_TOPIC.match(text, m.end()):
-        return False
-    return "我是" not in sentence_before(text, m.start())
+    return not _OTHER_TOPIC.match(text, m.end())

@@ -1,0 +1,59 @@
+"""First-person occupations: 我是老师, 我当医生的, 我做会计的, 我大三, 我退休了."""
+
+import re
+
+from anthrolab.judging.l0.facts.occupations import GROUPS, OFTEN_A_ROLE, PLAIN, may_be_the_same
+from anthrolab.judging.l0.framing import PAST, clause_before, no_claim, sentence_after, sentence_before
+
+_ADVERBS = r"(?:是|就是|也是|可是|其实是|毕竟是|还是|只是|好歹是|现在是|真是|不过是|就|也|还|其实|现在|目前|毕竟|好歹|,|，|\s)"
+_END = r"(?=$|[，,。.！!；;\s~…]|啊|呀|哦|嘛|呢|诶|来着|哈|而已|罢了|不是)"
+_PLACE = r"(?:(?:三甲|医院|公司|中学|小学|高中|初中|大学|幼儿园|私立|公立|乡镇|社区|银行|互联网|普通|资深|全职|在职|苦逼|小|大)的?)?"
+_PLAIN = "|".join(sorted(PLAIN, key=len, reverse=True))
+_DOING = "|".join(sorted({name for group in GROUPS for name in group if len(name) > 1} | {"IT", "HR"}, key=len, reverse=True))
+
+_IS = re.compile(rf"我{_ADVERBS}*?是\s*(一名|一个|个|名|一位|位)?\s*{_PLACE}({_PLAIN}){_END}")
+_ONE = re.compile(rf"(?:我(?:就|这)?(?:一个|一|作为一个|作为)|(?:^|[，,\s])(?:作为|身为)(?:一个|一名|个|名)?){_PLACE}({_PLAIN})(?:的)?(?=$|[，,。！!\s]|哪|怎么|能|也|都|又|不|我|还|天天|每天)")
+_DOES = re.compile(
+    rf"我(?:们)?(?:这些|这种|这个|一个|作为|,|\s|现在|目前|{_ADVERBS})*(?:当|做|搞|干|跑|送|教|从事|开)({_DOING})(?:工作|这行|行业)?的{_END}"
+    rf"|我(?:们)?(?:这些|这种|这个|一个|{_ADVERBS})*(开出租|开公交|开大车|开货车|送外卖|送快递|跑滴滴|跑运输|教书|写代码|种地|当兵)的{_END}"
+)
+_WORKS_AS = re.compile(rf"我(?:现在|目前|就|也|还)*在[^，,。！!？?\s]{{1,10}}(?:当|做)({_PLAIN}){_END}")
+_US = re.compile(r"我们(?:这些|这种)?(程序员|码农|外卖员|快递员|骑手|学生党|设计师|公务员)(?=$|[，,。！!\s]|哪|都|就|也|不|天天|每天|没|又|这行)")
+_STUDENT = re.compile(
+    rf"我(?:现在|今年|才|还|也|还在|在|,|\s|{_ADVERBS})*(?:上|读|念|在读)?(大[一二三四]|高[一二三]|研[一二三]|博[一二三])(?:的学生|学生|狗|党)?(?:了|的)?(?=$|[，,。！!\s]|啊|呀|啦|呢|哦)"
+    rf"|我(?:现在|今年|还|也|都|才|一直|,|\s)*(还在上学|还在读书|还在念书|在读研|在读博|还没毕业|上高中呢|上大学呢|上初中呢)(?=$|[，,。！!\s]|啊|呀|呢|哦)"
+)
+_RETIRED = re.compile(r"我(?:都|已经|早|也|早就|现在|,|\s)*(退休)(?:了|\d+年了|[一两三四五六七八九十]+年了|好几年了|的人了)(?=$|[，,。！!\s啊呀啦])")
+_LEVELS = {"高": ("高中", "高一", "高二", "高三"), "大": ("大学", "本科", "大一", "大二", "大三", "大四"), "研": ("研", "硕", "博"), "博": ("博",)}
+_ALL_LEVELS = tuple(word for words in _LEVELS.values() for word in words) + ("初中", "小学")
+
+_COUNTERFACTUAL = re.compile(r"[，,\s啊呀]*(?:我|那我|就|那)?(?:也|肯定|早就?|都|绝对|一定)(?:得|会|要|不|想|该|气|说|早)|[，,\s]*(?:就|要|得|一定)去")
+_NOT_NOW = re.compile("以前|之前|曾|原来|本来|当年|那时|小时候|想当|想做|梦想|理想|将来|以后|长大|准备|打算|游戏|剧本|今天我|今晚我|这次我|差点|辞|转行|兼职|他眼里|她眼里|家里我|相当于|等于")
+
+
+def contradiction(text: str, own: list[str]) -> tuple[int, int] | None:
+    """The span of the first statement of an occupation that the card's words `own` exclude; None if none."""
+    for pattern in (_IS, _ONE, _DOES, _WORKS_AS, _US, _STUDENT, _RETIRED):
+        for m in pattern.finditer(text):
+            stated = next(g for g in reversed(m.groups()) if g)
+            if pattern is _IS and stated in OFTEN_A_ROLE and m[1] not in ("一名", "名", "一位", "位"):
+                continue
+            if _student_fits(stated, own) if pattern is _STUDENT else may_be_the_same(stated, own):
+                continue
+            if no_claim(text, m.start(), m.end()) or _COUNTERFACTUAL.match(sentence_after(text, m.end())):
+                continue
+            before = sentence_before(text, m.start()) + m.group()
+            if PAST.search(before) or _NOT_NOW.search(before) or clause_before(text, m.start()).endswith(("比", "跟", "不像")):
+                continue
+            return m.span()
+    return None
+
+
+def _student_fits(stated: str, own: list[str]) -> bool:
+    """A student may say any year of the level that the card names, or any level if it names none."""
+    if not any("学生" in line or "在读" in line or any(w in line for w in _ALL_LEVELS) for line in own):
+        return False
+    level = _LEVELS.get(stated[0])
+    if level is None or not any(word in line for word in _ALL_LEVELS for line in own):
+        return True
+    return any(word in line for word in level for line in own)

@@ -1,0 +1,1 @@
+"""What people look at: printed tables, figures, chat bubbles, the HTML report, and the notebook runner."""

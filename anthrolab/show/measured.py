@@ -1,0 +1,116 @@
+"""Reading what a report shows of a run: its ledger by one judge, with the dialogues, verdicts and gate rows behind it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from anthrolab.bench.ledger import Ledger, read_ledger
+from anthrolab.bench.store import Run, RunError
+from anthrolab.files import whole_lines
+from anthrolab.judging.rubric import Rubric, load_rubric
+from anthrolab.judging.verdict import Verdict
+from anthrolab.runtime.dialogue import Dialogue
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run as one judge saw it.
+
+    gate: rows of gate.jsonl by dialogue id (`L0Result.as_row`); failures: rows of failures.jsonl, each with
+    dialogue_id, fault and error.
+    """
+
+    run: str
+    judge: str
+    manifest: Mapping[str, Any]
+    ledger: Ledger
+    dialogues: Mapping[str, Dialogue]
+    verdicts: Mapping[str, Verdict]
+    gate: Mapping[str, Mapping[str, Any]]
+    failures: list[Mapping[str, Any]]
+    rubric: Rubric
+
+    @property
+    def system(self) -> str:
+        """Name of the tested system."""
+        return str(self.manifest["settings"]["system"]["name"])
+
+    @property
+    def partner(self) -> str:
+        """Name of the reference partner."""
+        return str(self.manifest["settings"]["partner"]["name"])
+
+    @property
+    def judge_label(self) -> str:
+        """What print calls the judge."""
+        return "rules judge" if self.judge == "rules" else self.judge
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The rubric's weights by dimension."""
+        return {d.id: d.weight for d in self.rubric.dimensions}
+
+    @cached_property
+    def _rows(self) -> dict[tuple[str, int], Mapping[str, Any]]:
+        return {(r["case_id"], r["sample"]): r for r in self.ledger.cases.iter_rows(named=True)}
+
+    def case(self, dialogue: Dialogue) -> Mapping[str, Any]:
+        """The ledger's row of a dialogue of this run."""
+        key = (f"{dialogue.binding}-{dialogue.evaluated_role}", dialogue.sample)
+        if key not in self._rows:
+            raise RunError(f"run {self.run}: the ledger of judge {self.judge} has no case {key[0]}; judge the run again")
+        return self._rows[key]
+
+
+def load_measured(run_dir: Path, judge: str, rubric: Rubric | None = None) -> Measured:
+    """A run and one of its ledgers; RunError if it was judged under another rubric, or before the last dialogues."""
+    run = Run(run_dir)
+    manifest = run.manifest()
+    rubric = rubric or load_rubric()
+    again = f"judge it again: anthrolab judge {run_dir} --judge {judge}"
+    if judge not in manifest["judges"]:
+        raise RunError(f"{run_dir}: not judged by {judge}; do: anthrolab judge {run_dir} --judge {judge}")
+    judged = manifest["judges"][judge]
+    if judged["rubric"] != rubric.hash:
+        raise RunError(
+            f"{run_dir}: judge {judge} used the rubric {judged['rubric_name']} ({judged['rubric']}), not {rubric.name} "
+            f"({rubric.hash}); give that rubric's file, or {again}"
+        )
+    if any(judged["counts"][key] != manifest["counts"][key] for key in ("planned", "done")):
+        raise RunError(f"{run_dir}: has dialogues that judge {judge} has not seen; {again}")
+    gate = {row["dialogue_id"]: row for row in _rows(run_dir / "gate.jsonl")}
+    dialogues = run.dialogues()
+    if set(gate) != set(dialogues):
+        raise RunError(f"{run_dir / 'gate.jsonl'}: is not about the same dialogues as dialogues.jsonl; {again}")
+    return Measured(
+        run=run.name,
+        judge=judge,
+        manifest=manifest,
+        ledger=read_ledger(run.ledger(judge)),
+        dialogues=dialogues,
+        verdicts=run.verdicts(judge),
+        gate=gate,
+        failures=_rows(run_dir / "failures.jsonl"),
+        rubric=rubric,
+    )
+
+
+def load_all(run_dir: Path, rubric: Rubric | None = None) -> list[Measured]:
+    """A run as each of its judges saw it; RunError if none has."""
+    judges = Run(run_dir).judges()
+    if not judges:
+        Run(run_dir).manifest()
+        raise RunError(f"{run_dir}: not judged yet; do: anthrolab judge {run_dir} --judge rules")
+    return [load_measured(run_dir, judge, rubric) for judge in judges]
+
+
+def _rows(path: Path) -> list[Mapping[str, Any]]:
+    if not path.exists():
+        return []
+    try:
+        return [json.loads(line) for line in whole_lines(path)]
+    except ValueError as e:
+        raise RunError(f"{path}: a line is not valid JSON ({e}); remove the file and run the command again") from e

@@ -1,0 +1,180 @@
+"""The report: one HTML file that opens offline, with the tables as CSV and Markdown beside it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from anthrolab.bench.audit import audit
+from anthrolab.bench.coverage import coverage_table
+from anthrolab.bench.ledger import CATEGORIES
+from anthrolab.bench.printing import as_csv
+from anthrolab.bench.store import RunError
+from anthrolab.cards.library import Library, default_cards_dir, load_library
+from anthrolab.files import write_atomic
+from anthrolab.judging.rubric import load_rubric
+from anthrolab.show.blocks import Block, measured_block, published_block
+from anthrolab.show.bubbles import Chat, chat_html, chat_view
+from anthrolab.show.comparison import comparisons
+from anthrolab.show.conditions import conditions_table, provenance_table
+from anthrolab.show.coverage import (
+    denominators,
+    dimension_shares,
+    failed_dialogues,
+    failures_table,
+    gate_table,
+    invalid_cases,
+    unassessed,
+)
+from anthrolab.show.figures import category_figure, dimension_figure, figure_html
+from anthrolab.show.measured import Measured, load_all
+from anthrolab.show.pages import asset, environment
+from anthrolab.show.tables import PrintedTable, as_html, as_markdown, plain_table, score_table
+
+CONTENTS = (
+    ("measured", "What was measured"),
+    ("tables", "Tables 7 to 11"),
+    ("coverage", "Coverage and denominators"),
+    ("figures", "Figures"),
+    ("dialogues", "Dialogues"),
+    ("audit", "Paper audit"),
+    ("provenance", "Provenance"),
+)
+
+
+def write_report(
+    runs: Sequence[Path],
+    out_dir: Path,
+    *,
+    rubric_file: Path | None = None,
+    cards_dir: Path | None = None,
+    seed: int = 0,
+) -> Path:
+    """Render judged runs into `out_dir/index.html` and `out_dir/tables/`; returns the page's path.
+
+    Every judge of every run is a block of its own. RunError if a run is not judged, was judged under another
+    rubric, or shares its name with another; the same inputs give the same bytes.
+    """
+    runs = [Path(run) for run in runs]
+    names = [run.resolve().name for run in runs]
+    if len(set(names)) < len(names):
+        raise RunError(f"two run folders have the same name ({', '.join(names)}); rename one, reports tell runs by name")
+    rubric = load_rubric(rubric_file)
+    measured = [m for run in runs for m in load_all(run, rubric)]
+    if not measured:
+        raise RunError("no run folder given; name at least one")
+    library = load_library(cards_dir or default_cards_dir())
+    blocks = [published_block(), *(measured_block(m, seed=seed) for m in measured)]
+    tables = {n: score_table(n, blocks) for n in (7, 8, 9, 10, 11)}
+    conditions = conditions_table(measured)
+    page = _page(measured, blocks, [conditions, *tables.values()], library, seed)
+    for table in (conditions, *tables.values()):
+        write_atomic(out_dir / "tables" / f"{table.name}.md", as_markdown(table))
+    write_atomic(out_dir / "tables" / "table6.csv", as_csv(conditions.frame))
+    for block in blocks:
+        for number, frame in block.tables.items():
+            write_atomic(out_dir / "tables" / block.key / f"table{number}.csv", as_csv(frame))
+    for m, block in zip(measured, blocks[1:], strict=True):
+        write_atomic(out_dir / "tables" / block.key / "coverage.csv", as_csv(coverage_table(m.ledger)))
+    write_atomic(out_dir / "index.html", page)
+    return out_dir / "index.html"
+
+
+def chats_of(measured: Sequence[Measured], library: Library) -> list[Chat]:
+    """Of one run, as all its judges saw it: the first dialogue of every category."""
+    one = measured[0]
+    known = library.content_hash() == one.manifest["hashes"]["cards"]
+    first: dict[str, Chat] = {}
+    for key, dialogue in one.dialogues.items():
+        category = str(one.case(dialogue)["category"])
+        if category in first:
+            continue
+        view = chat_view(
+            dialogue,
+            gate=one.gate[key],
+            verdicts={m.judge_label: m.verdicts[key] for m in measured if key in m.verdicts},
+            rubric=one.rubric,
+            scenario=library.scenarios.get(dialogue.scenario or "") if known else None,
+            valid=all(m.case(dialogue)["valid"] is not False for m in measured),
+        )
+        first[category] = view
+    return [first[c] for c in CATEGORIES if c in first]
+
+
+def _page(
+    measured: Sequence[Measured], blocks: Sequence[Block], tables: Sequence[PrintedTable], library: Library, seed: int
+) -> str:
+    from markupsafe import Markup
+    from plotly.offline import get_plotlyjs
+
+    by_run = {run: [m for m in measured if m.run == run] for run in dict.fromkeys(m.run for m in measured)}
+    stale = [run for run, ms in by_run.items() if ms[0].manifest["hashes"]["cards"] != library.content_hash()]
+    comparison = comparisons(measured, seed=seed)
+    names = {d.id: d.name for d in measured[0].rubric.dimensions}
+    return environment().get_template("report.html").render(
+        title=f"anthrolab report: {', '.join(by_run)}",
+        css=Markup(asset("report.css") + asset("chats.css")),
+        plotly=Markup(get_plotlyjs()),
+        contents=CONTENTS,
+        headlines=[_headline(m, b) for m, b in zip(measured, blocks[1:], strict=True)],
+        limits=_limits(measured, blocks),
+        table6=Markup(as_html(tables[0])),
+        score_tables=[Markup(as_html(t)) for t in tables[1:]],
+        block_keys=[b.key for b in blocks],
+        comparison=Markup(as_html(comparison)) if comparison else None,
+        coverage_tables=[Markup(as_html(t)) for t in _coverage_tables(measured, by_run)],
+        figures=[
+            (
+                ("Profile over the dimensions", "Values of Table 8. Lines join the dimensions of one card; a gap is a "
+                 "dimension of which nothing was assessed. The measured judge differs from the paper's."),
+                Markup(figure_html(dimension_figure(blocks, names), "figure-dimensions")),
+            ),
+            (
+                ("Score by scenario category", "Values of Table 10; a category without a valid case has no point. The "
+                 "measured judge differs from the paper's."),
+                Markup(figure_html(category_figure(blocks), "figure-categories")),
+            ),
+        ],
+        dialogues=[(run, Markup(chat_html(chats_of(ms, library)))) for run, ms in by_run.items()],
+        audit=[
+            (item, Markup(as_html(plain_table(f"audit-{i}", "", "", item.frame)))) for i, item in enumerate(audit(seed=seed), 1)
+        ],
+        seed=seed,
+        cards_note=f"The cards have changed since {', '.join(stale)} was made: its scenario titles are left out." if stale else "",
+        provenance=[Markup(as_html(provenance_table(run, ms))) for run, ms in by_run.items()],
+    )  # fmt: skip
+
+
+def _headline(m: Measured, block: Block) -> str:
+    """The result in one sentence."""
+    row = block.tables[7].row(0, named=True)
+    interval = block.intervals[m.system]
+    score = f"Score {row['Score']}" + (f" (95% interval {interval['Score']})" if interval["Score"] else "") if row["Score"] else "no Score"
+    acc = f"strict ACC {row['ACC']}{'*' if block.partly else ''} ({interval['ACC']})" if row["ACC"] else "no ACC"
+    star = " * Over the assessed checkboxes only." if block.partly and row["ACC"] else ""
+    return f"{m.system}: {score}, {acc}. {block.heading}.{star}"
+
+
+def _limits(measured: Sequence[Measured], blocks: Sequence[Block]) -> list[str]:
+    lines = [
+        "The paper's cards, prompts, judge outputs and rubric wording are not published. Cards and wording here are our "
+        "own, so measured rows are not a replication of the published ones.",
+    ]
+    if any(m.judge == "rules" for m in measured):
+        lines.append(
+            "The rules judge is deterministic and decides only what rules can decide. It sees form, length, repetition "
+            "and times; it does not see whether a chat makes sense, so it is far too kind to a model that talks nonsense."
+        )
+    if any(b.partly for b in blocks):
+        lines.append("Values marked * and all scores of such a block are over the assessed checkboxes only.")
+    smallest = min(sum((b.cases or {}).values()) for b in blocks[1:])
+    lines.append(f"Few cases: the smallest measured block has {smallest} valid ones. Read the intervals, not the digits.")
+    lines.append("No person has checked these verdicts.")
+    return lines
+
+
+def _coverage_tables(measured: Sequence[Measured], by_run: Mapping[str, Sequence[Measured]]) -> list[PrintedTable]:
+    found: list[PrintedTable | None] = [denominators(measured), dimension_shares(measured), unassessed(measured)]
+    found += [gate_table(m) for m in measured]
+    found += [invalid_cases(m) for m in measured]
+    found += [failed_dialogues(ms[0]) for ms in by_run.values()]
+    found += [failures_table(m) for m in measured]
+    return [table for table in found if table is not None]

@@ -1,0 +1,145 @@
+"""The report, read as bytes and opened in a browser."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from anthrolab.bench.published import published_table
+from anthrolab.bench.store import RunError
+from anthrolab.show.report import write_report
+from tests.browser import open_page
+from tests.runs_for_tests import make_run
+
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>{{ 7 * 7 }}"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of two runs, in one of which the tested side writes HTML."""
+    folder = tmp_path_factory.mktemp("report")
+    plain = make_run(folder / "runs" / "plain")
+    evil = make_run(folder / "runs" / "evil", system="<b>evil</b>", said=(EVIL, "好 " * 120, "a" * 300))
+    return write_report([plain, evil], folder / "out")
+
+
+def test_is_one_small_file_with_plotly_once(report: Path) -> None:
+    text = report.read_text(encoding="utf-8")
+    assert len(text.encode("utf-8")) < 8_000_000
+    assert text.count("plotly.js v") == 1
+    assert 'src="http' not in text
+    assert "<link rel=\"stylesheet\"" not in text
+
+
+def test_same_inputs_give_the_same_bytes(report: Path, tmp_path: Path) -> None:
+    runs = report.parents[1] / "runs"
+    again = write_report([runs / "plain", runs / "evil"], tmp_path / "again")
+    files = sorted(p.relative_to(report.parent) for p in report.parent.rglob("*") if p.is_file())
+    assert len(files) == 1 + 6 + 1 + 3 * 5 + 2
+    for name in files:
+        assert (again.parent / name).read_bytes() == (report.parent / name).read_bytes(), name
+
+
+def test_csv_files_have_the_papers_headers_and_no_marks(report: Path) -> None:
+    for number in (7, 8, 9, 10, 11):
+        published = pl.read_csv(report.parent / "tables" / "published" / f"table{number}.csv", infer_schema=False)
+        measured = pl.read_csv(report.parent / "tables" / "plain-rules" / f"table{number}.csv", infer_schema=False)
+        assert published.equals(published_table(number))
+        assert measured.columns == published.columns
+        assert measured["Model"].to_list() == ["tiny-model"]
+    assert "*" not in "".join(p.read_text(encoding="utf-8") for p in report.parent.glob("tables/*/*.csv"))
+
+
+def test_secrets_in_addresses_and_paths_of_this_machine_do_not_come_along(report: Path) -> None:
+    text = report.read_text(encoding="utf-8")
+    assert "secret" not in text.split("plotly.js v")[0] + text.split("</script>", 1)[1]
+    assert str(report.parents[1]) not in text
+    assert "http://localhost:1/v1" in text
+
+
+def test_opens_offline_without_a_complaint(report: Path) -> None:
+    with open_page(report) as (page, log):
+        assert page.title() == "anthrolab report: plain, evil"
+        assert log.console == []
+        assert log.errors == []
+        assert log.requests == [report.resolve().as_uri()]
+        assert page.locator(".js-plotly-plot .main-svg").count() >= 2
+        assert page.locator("html").get_attribute("lang") == "en"
+        assert page.locator(".bubble").first.get_attribute("lang") == "zh"
+        assert "CJK" in page.evaluate("getComputedStyle(document.querySelector('.bubble')).fontFamily")
+
+
+def test_model_text_does_nothing_and_is_shown_as_written(report: Path) -> None:
+    with open_page(report) as (page, log):
+        assert log.dialogs == []
+        assert page.locator(".bubble", has_text="<script>alert(1)</script>").count() > 0
+        assert page.locator(".bubble script, .bubble img, table b:text('evil')").count() == 0
+        assert page.locator(".bubble").filter(has_text="{{ 7 * 7 }}").count() > 0
+        assert page.locator("th", has_text="<b>evil</b>").count() > 0
+
+
+@pytest.mark.parametrize("width", [1280, 1600])
+def test_nothing_is_wider_than_the_page(report: Path, width: int) -> None:
+    with open_page(report, width=width) as (page, _):
+        page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        wide = page.evaluate(
+            "[document.documentElement, ...document.querySelectorAll('.table > div, table, .figure, .chat, .bubble')]"
+            ".filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.tagName + '#' + e.id + '.' + e.className)"
+        )
+        assert wide == []
+        assert page.locator("table").count() > 15
+
+
+def test_published_and_measured_rows_look_different(report: Path) -> None:
+    with open_page(report) as (page, _):
+        colours = page.evaluate(
+            "[...document.querySelectorAll('#table7 tbody tr')].map(r => "
+            "[r.firstElementChild.textContent, getComputedStyle(r.firstElementChild).backgroundColor])"
+        )
+        by_name = dict(colours)
+        assert by_name["Gemini-3.5-Flash"] != by_name["tiny-model"]
+        headings = [text for text, _ in colours if "·" in text]
+        assert len(headings) == 3
+        assert headings[0].startswith("Published in the AnthroDial paper")
+        assert "judge: rules judge · partner: tiny-partner" in headings[1]
+        assert "10 valid of 12 planned cases" in headings[1]
+
+
+def test_every_category_with_a_dialogue_can_be_read(report: Path) -> None:
+    with open_page(report) as (page, _):
+        assert page.locator("#dialogues details.dialogue").count() == 2 * 11
+        first = page.locator("#dialogues details.dialogue").first
+        for text in ("opener, given", "draft dropped: repeats an earlier message", "D1.3", "“首先”是作文腔", "turn 4"):
+            assert text in first.inner_text(), text
+        assert "decisions without a message" in first.inner_text()
+
+
+def test_a_run_that_is_not_judged_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "r").mkdir()
+    with pytest.raises(RunError, match="no manifest.json"):
+        write_report([tmp_path / "r"], tmp_path / "out")
+    (tmp_path / "r" / "manifest.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(RunError, match="not judged yet; do: anthrolab judge"):
+        write_report([tmp_path / "r"], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_ledger_older_than_the_dialogues_or_of_another_rubric_is_refused(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "r")
+    path = run / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["counts"]["done"] += 1
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(RunError, match="has dialogues that judge rules has not seen"):
+        write_report([run], tmp_path / "out")
+    manifest["judges"]["rules"]["rubric"] = "another"
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(RunError, match=r"used the rubric anthrodial-44 \(another\)"):
+        write_report([run], tmp_path / "out")
+
+
+def test_two_runs_of_one_name_are_refused(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / "x" / "r"), make_run(tmp_path / "y" / "r")]
+    with pytest.raises(RunError, match="the same name"):
+        write_report(runs, tmp_path / "out")
