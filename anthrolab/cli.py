@@ -93,6 +93,8 @@ def tables(
 def report(
     runs: Annotated[list[Path], typer.Argument(help="One or more judged run folders.")],
     out: Annotated[Path, typer.Option(help="Folder for index.html and the tables.")] = Path("reports/latest"),
+    rubric: RubricFile = None,
+    cards: Cards = None,
 ) -> None:
     """Render one self-contained HTML report of judged runs beside the published numbers.
 
@@ -100,7 +102,7 @@ def report(
     """
     from anthrolab.show.report import write_report
 
-    typer.echo(write_report(runs, out))
+    typer.echo(write_report(runs, out, rubric_file=rubric, cards_dir=cards))
 
 
 @app.command()

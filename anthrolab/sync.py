@@ -9,17 +9,20 @@ T = TypeVar("T")
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """The result of `work`; in a notebook it runs on a thread with a loop of its own."""
+    """The result of `work`; in a notebook it runs on a thread with a loop of its own.
+
+    Where tasks of a group failed, the first failure goes to the caller by itself.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
+        return _run(work)
     outcome: list[T] = []
     failure: list[BaseException] = []
 
     def target() -> None:
         try:
-            outcome.append(asyncio.run(work))
+            outcome.append(_run(work))
         except BaseException as e:  # noqa: BLE001 - handed to the caller below, whatever it is
             failure.append(e)
 
@@ -29,3 +32,13 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
     if failure:
         raise failure[0]
     return outcome[0]
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    try:
+        return asyncio.run(work)
+    except BaseExceptionGroup as group:
+        failure: BaseException = group
+        while isinstance(failure, BaseExceptionGroup):
+            failure = failure.exceptions[0]
+        raise failure from None

@@ -48,9 +48,14 @@ def open_page(path: Path, *, width: int = 1280, height: int = 900) -> Iterator[t
             page.on("console", lambda m: log.console.append(m.text) if m.type in ("error", "warning") else None)
             page.on("pageerror", lambda e: log.errors.append(str(e)))
             page.on("request", lambda r: log.requests.append(r.url))
-            page.on("dialog", lambda d: (log.dialogs.append(d.message), d.dismiss()))
+            page.on("dialog", lambda d: _dismiss(d, log))
             page.goto(path.resolve().as_uri())
             page.wait_for_load_state("networkidle")
             yield page, log
         finally:
             browser.close()
+
+
+def _dismiss(dialog: Any, log: Log) -> None:
+    log.dialogs.append(dialog.message)
+    dialog.dismiss()

@@ -22,7 +22,7 @@ def test_a_good_decision() -> None:
     assert parsed.error is None and parsed.recovered is None
 
 
-@pytest.mark.parametrize("content,end", [("", False), ("  ", False), ("说到一半", True)])
+@pytest.mark.parametrize(("content", "end"), [("", False), ("  ", False), ("说到一半", True)])
 def test_silence(content: str, end: bool) -> None:
     plan = parse_decision(changed(content=content, end=end), "甲", NOW, 600).plan
     assert plan is not None and plan.silent
@@ -34,7 +34,7 @@ def test_a_code_fence_is_recovered_with_a_label() -> None:
     assert parsed.recovered == "JSON taken out of a code fence"
 
 
-@pytest.mark.parametrize("stamp,delay", [("2026-03-06T20:30:00", -60), ("2026-03-07T20:31:00", 86400)])
+@pytest.mark.parametrize(("stamp", "delay"), [("2026-03-06T20:30:00", -60), ("2026-03-07T20:31:00", 86400)])
 def test_times_outside_the_limits_are_labelled(stamp: str, delay: int) -> None:
     parsed = parse_decision(changed(timestamp=stamp), "甲", NOW, 600)
     assert parsed.plan is not None and parsed.plan.delay_s == delay
@@ -42,7 +42,7 @@ def test_times_outside_the_limits_are_labelled(stamp: str, delay: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text,error",
+    ("text", "error"),
     [
         ("", "empty"),
         ("好的，我来回复", "no JSON"),

@@ -41,7 +41,7 @@ def test_the_partners_name_is_silence_and_midnight_is_crossed() -> None:
 
 @pytest.mark.parametrize("line", ["好的", "25:00:00] 甲: 好", "20:31:05] 丙: 好", ""])
 def test_other_lines_are_errors(line: str) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="line|time"):
         LineRule("甲", "乙", datetime(2026, 3, 6, 20, 31), 600).parse(line)
 
 

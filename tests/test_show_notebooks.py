@@ -9,6 +9,7 @@ import pytest
 
 from anthrolab.errors import AnthrolabError
 from anthrolab.show.notebooks import NotebookError, run_notebooks
+from tests.runs_for_tests import make_run
 
 PARAMETERS = """run_dir: str = "runs/none"  # run folder
 cases: int = 3  # how many
@@ -71,7 +72,7 @@ def test_refuses_what_a_notebook_does_not_declare(tmp_path: Path, given: str, sa
 
 def test_an_unknown_notebook_is_refused_before_anything_runs(tmp_path: Path) -> None:
     write(tmp_path, "01_one", "print('ran')")
-    with pytest.raises(NotebookError, match="notebook 07: no such file .*01_one"):
+    with pytest.raises(NotebookError, match=r"notebook 07: no such file .*01_one"):
         run(tmp_path, ["01", "07"])
     assert not (tmp_path / "runs").exists()
 
@@ -92,6 +93,17 @@ def test_stops_at_the_first_failing_cell_with_one_line(tmp_path: Path) -> None:
     executed = (tmp_path / "r" / "notebooks" / "01_bad.ipynb").read_text(encoding="utf-8")
     assert "Traceback" in executed
     assert bad.read_bytes() == before
+
+
+def test_the_notebook_of_the_tables_makes_a_report_of_a_judged_run(tmp_path: Path) -> None:
+    lines: list[str] = []
+    judged = make_run(tmp_path / "judged")
+    (made,) = run_notebooks(["04"], judged, [f"report_dir={tmp_path / 'report'}"], progress=lines.append)
+    assert (tmp_path / "report" / "index.html").is_file()
+    assert lines[-1] == f"report: {tmp_path / 'report' / 'index.html'}"
+    assert any(line.startswith("Gemini-3.5-Flash ") and "32.00%" in line for line in lines)
+    assert any(line.startswith("tiny-model ") and "0.00%*" in line for line in lines)
+    assert made.stat().st_size < 2_000_000
 
 
 def test_never_writes_into_the_folder_of_the_notebooks(tmp_path: Path) -> None:

@@ -100,6 +100,8 @@ def test_published_and_measured_rows_look_different(report: Path) -> None:
         by_name = dict(colours)
         assert by_name["Gemini-3.5-Flash"] != by_name["tiny-model"]
         headings = [text for text, _ in colours if "·" in text]
+        bands = [colour for text, colour in colours if "·" in text]
+        assert bands == ["rgb(223, 228, 234)", "rgb(255, 223, 142)", "rgb(255, 223, 142)"]
         assert len(headings) == 3
         assert headings[0].startswith("Published in the AnthroDial paper")
         assert "judge: rules judge · partner: tiny-partner" in headings[1]
@@ -117,7 +119,7 @@ def test_every_category_with_a_dialogue_can_be_read(report: Path) -> None:
 
 def test_a_run_that_is_not_judged_is_refused(tmp_path: Path) -> None:
     (tmp_path / "r").mkdir()
-    with pytest.raises(RunError, match="no manifest.json"):
+    with pytest.raises(RunError, match=r"no manifest\.json"):
         write_report([tmp_path / "r"], tmp_path / "out")
     (tmp_path / "r" / "manifest.json").write_text("{}", encoding="utf-8")
     with pytest.raises(RunError, match="not judged yet; do: anthrolab judge"):

@@ -121,7 +121,7 @@ def test_table_6_lays_ours_beside_the_papers(partly: Measured) -> None:
     frame = conditions_table([partly]).frame
     rows = {r[0]: r[1:] for r in frame.rows()}
     assert frame.columns == ["Item", "AnthroDial (paper)", "Run partly (here)"]
-    assert rows["Bindings"][1] == "12, of which 12 evaluated-role cases"
+    assert rows["Bindings"][1] == "12, giving 12 evaluated-role cases"
     assert rows["Longest dialogue"][1] == "24 messages, opener included"
 
 
@@ -145,6 +145,7 @@ def test_markdown_and_text_hold_every_row_once(partly: Measured) -> None:
         assert sum(line.startswith(f"{model}  ") for line in text.splitlines()) == 1
     assert "0.00%\\*" in markdown
     assert "0.00%*" in text
+    assert max(map(len, text.splitlines()[5:15])) <= 100
 
 
 def test_cells_cannot_become_markup() -> None:
@@ -155,8 +156,10 @@ def test_cells_cannot_become_markup() -> None:
 
 
 def test_floats_of_a_column_have_the_same_places() -> None:
-    frame = pl.DataFrame({"a": [0.5, 0.12345, None], "b": [1, 20, 3]})
-    assert plain_table("x", "", "", frame).frame.rows() == [("0.5000", "1"), ("0.1235", "20"), ("", "3")]
+    frame = pl.DataFrame({"a": [0.5, 0.12346, None, 2e-7, 0.0], "b": [1, 20, 3, 4, 5]})
+    printed = plain_table("x", "", "", frame).frame
+    assert printed["a"].to_list() == ["0.5000", "0.1235", "", "<0.0001", "0.0000"]
+    assert printed["b"].to_list() == ["1", "20", "3", "4", "5"]
 
 
 def test_figures_highlight_measured_systems_and_label_units(partly: Measured) -> None:

@@ -88,7 +88,7 @@ def _gate(dialogue: Dialogue, library: Library) -> L0Result:
 
 def people(dialogue: Dialogue, personas: Mapping[str, Persona]) -> dict[Speaker, Persona]:
     """The cards of a dialogue's speakers, where they are known."""
-    return {s: personas[p.persona] for s, p in dialogue.speakers.items() if p.persona in personas}
+    return {s: personas[p.persona] for s, p in dialogue.speakers.items() if p.persona and p.persona in personas}
 
 
 async def _judge_all(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anthrolab.bench.cases import Case, select_cases
+from anthrolab.bench.cases import Case, case_ids, select_cases
 from anthrolab.bench.manifest import check_same, code_hash, library_versions
 from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library, default_cards_dir, load_library
@@ -82,10 +82,11 @@ def generate(
     tested = find_system(known, system)
     reference = find_partner(known, tested, partner)
     limits = Limits(max_messages=max_messages, window=window)
+    wanted = select_cases(library, cases)
     run = Run(run_dir)
     with run.locked():
         run.mend()
-        manifest = _manifest(run, tested, reference, library, cases, samples, limits, seed)
+        manifest = _manifest(run, tested, reference, library, case_ids(wanted), samples, limits, seed)
         jobs = planned_jobs(run, manifest, library)
         done = run.dialogues()
         todo = [job for job in jobs if job.dialogue_id not in done]
@@ -122,11 +123,10 @@ def planned_jobs(run: Run, manifest: Mapping[str, Any], library: Library) -> lis
 
 
 def _manifest(
-    run: Run, tested: System, reference: System, library: Library, cases: int | None, samples: int,
+    run: Run, tested: System, reference: System, library: Library, wanted: list[str], samples: int,
     limits: Limits, seed: int,
 ) -> dict[str, Any]:  # fmt: skip
     """The manifest of this run: begun now, or the one on disk if it agrees (its list of cases may grow)."""
-    wanted = [case.id for case in select_cases(library, cases)]
     manifest: dict[str, Any] = {
         "run": run.name,
         "settings": {

@@ -39,9 +39,7 @@ class Library:
         return content_hash(
             {
                 kind: {key: card.model_dump(mode="json") for key, card in sorted(cards.items())}
-                for kind, cards in (
-                    ("personas", self.personas), ("scenarios", self.scenarios), ("bindings", self.bindings),
-                )  # fmt: skip
+                for kind, cards in vars(self).items()
             }
         )
 

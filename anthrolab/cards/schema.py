@@ -3,12 +3,14 @@
 import json
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from anthrolab.cards.binding import BindingFile
 from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
 from anthrolab.files import write_atomic
 
-SCHEMAS = {"persona": Persona, "scenario": Scenario, "bindings": BindingFile}
+SCHEMAS: dict[str, type[BaseModel]] = {"persona": Persona, "scenario": Scenario, "bindings": BindingFile}
 
 
 def write_schemas(folder: Path) -> list[Path]:

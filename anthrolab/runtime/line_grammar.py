@@ -4,7 +4,6 @@ The same rule in three forms: a GBNF grammar (llama.cpp), a regular expression (
 Only the minutes that lie ahead are offered; without that a small model's clock runs away (24:19:31).
 """
 
-import os
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,7 +26,8 @@ class LineRule:
     def minutes(self) -> list[tuple[str, int]]:
         """`HH:MM:` prefixes from now to the longest delay, each with its first allowed second."""
         last = (self.now + timedelta(seconds=self.max_delay_s)).replace(second=0)
-        minute, found = self.now.replace(second=0), []
+        minute = self.now.replace(second=0)
+        found: list[tuple[str, int]] = []
         while minute <= last:
             found.append((f"{minute:%H:%M}:", self.now.second if not found else 0))
             minute += timedelta(minutes=1)
@@ -35,7 +35,9 @@ class LineRule:
 
     def clock(self) -> str:
         """What every allowed time begins with, e.g. `20:3`. It goes into the prompt: no need to have it sampled."""
-        return os.path.commonprefix([prefix for prefix, _first in self.minutes()])
+        first, last = self.minutes()[0][0], self.minutes()[-1][0]
+        same = next((i for i, (x, y) in enumerate(zip(first, last, strict=True)) if x != y), len(first))
+        return first[:same]
 
     def gbnf(self) -> str:
         """The rule as a llama.cpp grammar for what follows `clock()`."""

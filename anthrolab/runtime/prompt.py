@@ -16,7 +16,7 @@ from anthrolab.runtime.schedule import Asked
 from anthrolab.runtime.seat import Seat
 
 PROMPTS = ("chat_system.md", "chat_snapshot.md", "transcript.md")
-WEEKDAYS = "星期一 星期二 星期三 星期四 星期五 星期六 星期日".split()
+WEEKDAYS = ["星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日"]
 
 
 @cache

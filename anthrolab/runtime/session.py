@@ -35,14 +35,14 @@ async def play(
             asks = dance.send((pair[0].plan or SILENCE, pair[1].plan or SILENCE))
     except StopIteration as stop:
         course: Course = stop.value
-    a, b = seats["a"], seats["b"]
+    a = seats["a"]
     return Dialogue(
         dialogue_id=dialogue_id,
         binding=binding,
         scenario=scenario.id,
         evaluated_role=evaluated_role,
         sample=sample,
-        speakers={s: Participant(name=seat.name, persona=seat.persona.id) for s, seat in (("a", a), ("b", b))},
+        speakers={s: Participant(name=seat.name, persona=seat.persona.id) for s, seat in seats.items()},
         start=scenario.start,
         horizon_minutes=scenario.horizon_minutes,
         stop=course.stop,
@@ -77,7 +77,7 @@ def _ask_record(seat: Seat, ask: Asked, answer: Answer, rules: Rules) -> Ask:
     return Ask(
         speaker=ask.speaker,
         now=seat.clock(ask.now_s),
-        previous_draft=ask.draft and Draft(content=ask.draft.content, at=seat.clock(ask.draft.due_s)),
+        previous_draft=Draft(content=ask.draft.content, at=seat.clock(ask.draft.due_s)) if ask.draft else None,
         decision=decision,
         error=answer.error,
         recovered=answer.recovered,

@@ -16,6 +16,7 @@ from anthrolab.runtime.prompt import transcript_prompt
 from anthrolab.runtime.schedule import SILENCE, Asked, Plan
 from anthrolab.runtime.seat import Seat
 
+
 @dataclass(frozen=True)
 class TranscriptPolicy:
     """One speaker, played by a base model. A line that cannot be read is asked for once more."""

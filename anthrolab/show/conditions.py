@@ -33,7 +33,7 @@ def conditions_table(measured: Sequence[Measured]) -> PrintedTable:
         ours = [m for m in measured if m.run == run]
         columns[f"Run {run} (here)"] = [_ours(ours)[item] for item in _PAPER]
     return plain_table(
-        "table6", "Table 6. Corpus and runtime configuration", "Counts of cards are those that the run uses.",
+        "table6", "Table 6. Corpus and runtime configuration", "Our cards are counted over the dialogues that were had.",
         pl.DataFrame(columns),
     )  # fmt: skip
 
@@ -49,7 +49,7 @@ def _ours(measured: Sequence[Measured]) -> dict[str, str]:
     return {
         "Personas": f"{len(personas)} role cards",
         "Scenarios": f"{len({d.scenario for d in dialogues})} scenario cards",
-        "Bindings": f"{len(bindings)}, of which {len(settings['cases'])} evaluated-role cases",
+        "Bindings": f"{len(bindings)}, giving {len(settings['cases'])} evaluated-role cases",
         "Categories": str(len(categories)),
         "Duration horizon": f"{', '.join(map(str, horizons)) or 'none'} virtual minutes",
         "Evaluated role": "only the tested system's persona is scored",

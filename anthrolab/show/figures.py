@@ -84,7 +84,7 @@ def _profile(
             first = first and not block.published
     figure.update_layout(
         template="simple_white", margin={"l": 60, "r": 20, "t": 10, "b": 20}, height=460,
-        font={"family": "system-ui, 'Noto Sans', 'Noto Sans CJK SC', sans-serif", "size": 13, "color": "#1d2530"},
+        font={"family": "Segoe UI, Roboto, Helvetica Neue, Arial, Liberation Sans, Noto Sans CJK SC, sans-serif", "size": 13, "color": "#1d2530"},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}, paper_bgcolor="white",
     )  # fmt: skip
     figure.update_xaxes(tickmode="array", tickvals=places, ticktext=ticks, range=[-0.5, len(x) - 0.5], tickangle=0, automargin=True)

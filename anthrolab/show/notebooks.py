@@ -131,7 +131,11 @@ def _own_kernel() -> Iterator[None]:
     before = os.environ.get("JUPYTER_PATH")
     with tempfile.TemporaryDirectory(prefix="anthrolab-kernel-") as folder:
         (Path(folder) / "kernels").mkdir()
-        write_kernel_spec(Path(folder) / "kernels" / "python3", python_arguments=["-Xfrozen_modules=off"])
+        write_kernel_spec(
+            Path(folder) / "kernels" / "python3",
+            python_arguments=["-Xfrozen_modules=off"],  # else the debugger warns on every start
+            extra_arguments=["--log-level=ERROR"],  # else it warns that it listens without encryption on loopback
+        )
         os.environ["JUPYTER_PATH"] = os.pathsep.join([folder, *([before] if before else [])])
         try:
             yield

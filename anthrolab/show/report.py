@@ -150,7 +150,7 @@ def _headline(m: Measured, block: Block) -> str:
     score = f"Score {row['Score']}" + (f" (95% interval {interval['Score']})" if interval["Score"] else "") if row["Score"] else "no Score"
     acc = f"strict ACC {row['ACC']}{'*' if block.partly else ''} ({interval['ACC']})" if row["ACC"] else "no ACC"
     star = " * Over the assessed checkboxes only." if block.partly and row["ACC"] else ""
-    return f"{m.system}: {score}, {acc}. {block.heading}.{star}"
+    return f"{m.system}: {score}, {acc}.{star} This is {block.heading.removeprefix('Measured here: ')}."
 
 
 def _limits(measured: Sequence[Measured], blocks: Sequence[Block]) -> list[str]:

@@ -51,8 +51,8 @@ class PrintedTable:
     """A table ready for print.
 
     frame: strings; the first column is Model. headings, published: the block's heading and kind, one per row.
-    groups that follow each other with the same heading stand together. labels: what the header says where it is
-    not the column's name. marked: (row, column) -> "best" or "second", within the published block only.
+    Rows with the same heading stand together. labels: header texts of the columns that the paper's table does
+    not have. marked: (row, column) -> "best" or "second", within the published block only.
     """
 
     name: str
@@ -79,7 +79,7 @@ def score_table(number: int, blocks: Sequence[Block]) -> PrintedTable:
             labels[columns[-1]] = "95% interval"
         if column == "ACC" and partly:
             columns.append("ACC of fully assessed cases")
-            labels[columns[-1]] = "of fully assessed cases"
+            labels[columns[-1]] = "ACC of fully assessed cases"
     rows, headings, published = [], [], []
     for block in blocks:
         for row in block.tables[number].iter_rows(named=True):
@@ -138,9 +138,8 @@ def great_table(table: PrintedTable) -> "GT":
     for kind, colour, band in ((True, PUBLISHED_COLOUR, PUBLISHED_BAND), (False, MEASURED_COLOUR, MEASURED_BAND)):
         rows = [i for i, p in enumerate(table.published) if p is kind]
         if rows:
-            groups = [escape(h) for h in dict.fromkeys(table.headings[i] for i in rows)]
             shown = shown.tab_style(style.fill(colour), [loc.body(rows=rows), loc.stub(rows=rows)])
-            shown = shown.tab_style(style.fill(band), loc.row_groups(rows=groups))
+            shown = shown.tab_style(style.fill(band), loc.row_groups(rows=rows))
     for (row, column), mark in table.marked.items():
         how = style.text(weight="bold") if mark == "best" else style.text(decorate="underline")
         shown = shown.tab_style(how, loc.body(columns=column, rows=[row]))
@@ -166,9 +165,13 @@ def as_markdown(table: PrintedTable) -> str:
 
 
 def as_text(table: PrintedTable) -> str:
-    """The table for a terminal: a title, then each block under its heading, columns aligned."""
-    everything = [tuple(table.frame.columns), *table.frame.iter_rows()]
-    widths = [max(len(row[i]) for row in everything) for i in range(len(table.frame.columns))]
+    """The table for a terminal: a title, then each block under its heading, columns aligned.
+
+    Columns that the paper's table does not have are left out, so that it fits in some 100 characters.
+    """
+    places = [i for i, column in enumerate(table.frame.columns) if column not in table.labels]
+    columns = [table.frame.columns[i] for i in places]
+    widths = [max(map(len, [column, *table.frame[column]])) for column in columns]
 
     def line(row: Sequence[str]) -> str:
         cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
@@ -176,8 +179,9 @@ def as_text(table: PrintedTable) -> str:
 
     lines = [table.title]
     for heading, rows in _by_block(table):
-        lines += ["", *([heading] if heading else []), line(table.frame.columns), *map(line, rows)]
-    return "\n".join([*lines, "", *table.notes])
+        lines += ["", *([heading] if heading else []), line(columns), *(line([row[i] for i in places]) for row in rows)]
+    explained = [note for note in table.notes if note.startswith("*")]
+    return "\n".join([*lines, *(["", *explained] if explained else [])])
 
 
 def _by_block(table: PrintedTable) -> list[tuple[str, list[tuple[str, ...]]]]:
@@ -217,7 +221,7 @@ def _notes(number: int, blocks: Sequence[Block], partly: bool) -> list[str]:
             if block.cases is not None:
                 counts = ", ".join(f"{category} {n}" for category, n in block.cases.items())
                 notes.append(f"Valid cases by category in {block.key}: {counts or 'none'}.")
-    notes.append(f"Bold and underlined: best and second in the published block. {NO_VALUE} no value.")
+    notes.append(f"Bold: best, underlined: second, both within the published block. {NO_VALUE}: no value.")
     return notes
 
 
@@ -239,16 +243,25 @@ def _marked(number: int, blocks: Sequence[Block]) -> dict[tuple[int, str], str]:
 
 
 def _written(column: pl.Series) -> pl.Series:
-    """A column as text: whole numbers as they are, floats rounded to 4 places and then with equal places."""
+    """A column as text: whole numbers as they are, floats rounded to 4 places and then with equal places.
+
+    A float above 0 that rounds to 0 is written <0.0001.
+    """
     if not column.dtype.is_float():
         return column.cast(pl.String).fill_null("")
     rounded = [None if v is None else round(v, 4) for v in column]
     places = max((len(repr(v).split(".")[1]) for v in rounded if v is not None and "e" not in repr(v)), default=1)
-    return pl.Series(column.name, ["" if v is None else f"{v:.{places}f}" for v in rounded], dtype=pl.String)
+    return pl.Series(column.name, [_float(v, places) for v in column], dtype=pl.String)
+
+
+def _float(value: float | None, places: int) -> str:
+    if value is None:
+        return ""
+    return "<0.0001" if 0 < value < 0.00005 else f"{value:.{places}f}"
 
 
 def _numeric(column: pl.Series) -> bool:
-    return all(v[:1].isdigit() or v[:1] in "-" or v in (NO_VALUE, "", "no such case") for v in column)
+    return all(v in (NO_VALUE, "", "no such case") or v.lstrip("<-")[:1].isdigit() for v in column)
 
 
 def _bars(text: str) -> str:

@@ -10,7 +10,7 @@ from anthrolab.judging.l0.framing import clause_before, no_claim, plain, sentenc
 TRIGGER = (
     "AI|ＡＩ|A\\.I|人工智能|智能|语言模型|大模型|机器人|机器|虚拟|程序|代码|算法|数据|模型|真人|人类|真实|真正|像人|像真人|像正常人|身体|肉体|"
     "意识|GPT|千问|文心|文小言|豆包|Kimi|DeepSeek|Claude|Gemini|Siri|小爱|小冰|智谱|ChatGLM|元宝|混元|星火|Qwen|Copilot|Grok|"
-    "Llama|训练|知识|被设计|被编程|开发|创造|服务器|云端|bot\\b|human|person"
+    "Llama|language model|robot|assistant|训练|知识|被设计|被编程|开发|创造|服务器|云端|bot\\b|human|person"
 )
 
 _I = "(?:我们?|俺|咱|本人|在下)"
@@ -48,6 +48,7 @@ _SELF = "|".join(
         rf"以\s*{_NOUN}\s*的身份",
         rf"(?:跟|和|与|陪)你(?:聊天|说话|对话|聊|唠)的(?:其实|一直)*(?:是|就是)\s*{_MEASURE}{_QUALITY}{_NOUN}{_ENDS}",
         rf"{_I}{_ADVERBS}(?:是)?(?:由|被|来自)\s*{_MAKERS}[^，。,\s]{{0,12}}(?:开发|训练|研发|推出|创造|打造|制造|设计)(?:出来)?的?",
+        r"我(?:只是|不过是|其实只是)(?:程序|代码|算法|数据)(?=$|[，,。！!\s]|啊|而已|罢了|没|不)",
         r"我{0}是\s*(?:AI|人工智能|机器|程序|算法)\s*(?:生成|合成|驱动|扮演)的(?=$|[，,。！!\s啊呀哦])".format(_ADVERBS),
         rf"{_I}{_ADVERBS}(?:又|可|并|压根|根本|本来就|才)*(?:不是|并非|不算)\s*(?:一|个)*\s*"
         r"(?:真人|真正的人类?|真实的?人类?|真实存在的人?|人类|真的人)(?:客服)?" + _ENDS,

@@ -5,16 +5,16 @@ None: a wish, a plan, a memory, a third person, an idiom (站在你这边, 我�
 
 import re
 
-from anthrolab.judging.l0.framing import FUTURE, PAST, asked, clause_before, no_claim, plain, sentence_after, sentence_before
+from anthrolab.judging.l0.framing import FUTURE, PAST, asked, clause_before, plain, quoted, reported, sentence_after, sentence_before, supposed
 
 TRIGGER = (
     "看到你|看见你|瞧见你|瞅见你|看得[到见]你|旁边|身边|身后|后面|对面|面前|眼前|头顶|边上|背后|左边|右边|左手|右手|怀里|腿上|手上|手里|"
     "抬头|回头看|转过|转身|扭头|看着我|盯着我|瞪我|着你|住你|递|坐过来|靠过来|挪|你今天|你现在|你这身|你这件|你脸|你头|你嘴|你衣服|你肩|"
-    "你背上|你牙|你身上|你手|你眼睛|脸色|气色|坐的这|坐在这|坐在一起|坐一起|听见你|听到你|挥手|招手|指的|指给|see you|next to you|"
+    "你背上|肩膀|你穿|一口我|你牙|你身上|你手|你眼睛|脸色|气色|坐的这|坐在这|坐在一起|坐一起|听见你|听到你|挥手|招手|指的|指给|see you|next to you|"
     "beside you|behind you|holding your"
 )
 
-_END = r"(?=$|[，,。！!？?；;\s~～…]|了|啦|呢|啊|呀|哦|哈|坐|站|看|排|跟|走|挥|偷|等|玩|吃|喝|盯|听|打|呗|诶)"
+_END = r"(?=$|[，,。！!？?；;\s~～…]|了|啦|呢|啊|呀|哦|哈|坐|站|看|排|跟|走|挥|偷|等|玩|吃|喝|盯|听|打|睡|呗|诶)"
 _NOW = r"(?:现在|就|正|一直|此刻|这会儿?|已经|也|都|明明|\s)*"
 _SPOT = r"(?:旁边|身边|身后|背后|对面|面前|跟前|边上|右边|左边|右手边|左手边|后面|隔壁座|隔壁桌|后座|眼前|身旁|右侧|左侧)"
 
@@ -76,6 +76,7 @@ _SEEN_IN = re.compile(
     "照片|视频|朋友圈|自拍|镜头|电视|直播|屏幕|头像|监控|新闻|梦|图里|图上|海报|相册|画面|想象|脑补|游戏|队友|排位|语音|电话|评论|名单|排行|榜|"
     "微博|抖音|弹幕|小红书|步数|地图|定位|群里|账号|主页|消息|教室|考场|上课|工位|开会时|办公室坐"
 )
+_EVEN_IF_ASKED = re.compile("看着我|盯着我|递|瞪我|面前这|眼前这|手里|手上|坐的这|那个穿")
 _WISH = re.compile("想|希望|好想|恨不得|巴不得|如果|要是|多希望|多想|要能|能不能|可以|可不可以|愿意|让我|真想|就好|该多|梦|假装|仿佛|像|感觉")
 _MEMORY = re.compile("过[，,。\\s]|那会|那次|那种|那个人|的时候|当年|从前|小学|初中|高中|大学|军训|同桌|刚才|刚刚|今早|今天(?:在|早|中|下|上)")
 
@@ -84,16 +85,16 @@ def find(text: str) -> str | None:
     """The first span of `text` that puts both speakers in one place now."""
     flat = plain(text)
     for m in _TOGETHER.finditer(flat):
-        sentence = sentence_before(flat, m.start()) + m.group() + sentence_after(flat, m.end())
+        sentence = (sentence_before(flat, m.start()) + m.group() + sentence_after(flat, m.end())).replace("回头看", "")
         if _SEEN_IN.search(sentence) or PAST.search(sentence) or _MEMORY.search(sentence) or FUTURE.search(sentence):
             continue
         if _WISH.search(sentence_before(flat, m.start())) or re.search("就好了|该多好|多好|行不行|好不好", sentence):
             continue
         if _IDIOM.search(sentence):
             continue
-        if asked(flat, m.end()) and not re.search("看着我|盯着我|递|瞪我", m.group()):
+        if asked(flat, m.end()) and not _EVEN_IF_ASKED.search(m.group()):
             continue
-        if no_claim(flat, m.start(), m.start() + 1) or _third_person(flat, m):
+        if supposed(flat, m.start(), m.end()) or reported(flat, m.start()) or quoted(flat, m.start()) or _third_person(flat, m):
             continue
         return text[m.start() : m.end()]
     return None
@@ -102,6 +103,6 @@ def find(text: str) -> str | None:
 def _third_person(text: str, m: re.Match[str]) -> bool:
     """我妈坐我旁边, 坐你旁边的那个人, 同事把文件递给我."""
     before = clause_before(text, m.start())
-    if re.match(r"的?(?:那|这)?(?:个|位)?(?:人|女生|男生|同事|同学|大哥|大姐|阿姨|小哥|小姐姐)|的(?![，,。\s]|$)", text[m.end() :]):
+    if re.match(r"的?(?:那|这)?(?:个|位)?(?:人|女生|男生|同事|同学|大哥|大姐|阿姨|小哥|小姐姐)|的(?:那|这|人|女|男|同)", text[m.end() :]):
         return True
     return bool(re.search("他|她|妈|爸|老板|领导|同事|老师|朋友|别人|有人|人家|谁|服务员|孩子|儿子|女儿|老公|老婆|猫|狗|室友|司机", before))

@@ -1,0 +1,5 @@
+"""`python -m anthrolab` is the command line."""
+
+from anthrolab.cli import main
+
+main()

@@ -1,0 +1,238 @@
+"""Runs: planned, generated, failed, killed and gone on with. The model behind them is scripted, over real HTTP."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from anthrolab.bench.cases import select_cases
+from anthrolab.bench.run import generate
+from anthrolab.bench.store import Run, RunError
+from anthrolab.cards.library import default_cards_dir, load_library
+from anthrolab.cli import app
+from anthrolab.models.scripted import Answer, Call, Served, serve
+
+LIBRARY = load_library(default_cards_dir())
+
+
+def decide(call: Call) -> str:
+    """A model that always answers within the contract, and differently at every state."""
+    system, user = (m["content"] for m in call.body["messages"])
+    name = re.search(r"^你就是(.+?)，", system)
+    now = re.search(r"现在是 (\S+)（", user)
+    assert name and now
+    lines = user.count("\n[")
+    stamp = now[1][:-2] + "59"
+    decision = {"role": name[1], "response": {"content": f"第{lines}句 {len(user)}", "timestamp": stamp, "end": lines > 9}}
+    return json.dumps(decision, ensure_ascii=False)
+
+
+@pytest.fixture
+def server() -> Iterator[Served]:
+    with serve(decide) as served:
+        yield served
+
+
+def write_systems(path: Path, url: str, **more: object) -> Path:
+    entry = {
+        "name": "toy", "endpoint": url, "model": "scripted", "server": "openai", "policy": "chat",
+        "partner": "toy", "retries": 0, "timeout_s": 5.0, "concurrency": 4, **more,
+    }  # fmt: skip
+    path.write_text(json.dumps({"systems": [entry]}), encoding="utf-8")  # JSON is YAML
+    return path
+
+
+def quiet(_line: str) -> None:
+    pass
+
+
+def test_cases_are_one_per_binding_first_with_roles_in_turn() -> None:
+    twelve = select_cases(LIBRARY, 12)
+    assert len({c.binding for c in twelve}) == len({c.category for c in twelve}) == 12
+    assert [c.role for c in twelve] == ["a", "b"] * 6
+    everything = select_cases(LIBRARY, None)
+    assert everything[:12] == twelve
+    assert len({c.id for c in everything}) == 2 * len(LIBRARY.bindings) == len(everything)
+
+
+def test_a_run_is_made_once(tmp_path: Path, server: Served) -> None:
+    systems = write_systems(tmp_path / "systems.yaml", server.url)
+    run = tmp_path / "运行 一"
+    counts = generate(run, "toy", cases=3, samples=2, max_messages=12, systems_file=systems, progress=quiet)
+    assert counts == {"planned": 6, "done": 6, "failed": 0, "missing": 0}
+    calls = len(server.calls)
+    assert calls > 0
+    before = {p: p.read_bytes() for p in run.rglob("*") if p.is_file()}
+    assert generate(run, "toy", cases=3, samples=2, max_messages=12, systems_file=systems, progress=quiet) == counts
+    assert len(server.calls) == calls, "the model was asked again"
+    assert {p: p.read_bytes() for p in run.rglob("*") if p.is_file()} == before
+    dialogues = Run(run).dialogues()
+    assert list(dialogues) == [f"运行 一-{c.id}-{s}" for c in select_cases(LIBRARY, 3) for s in (0, 1)]
+    for dialogue in dialogues.values():
+        assert dialogue.asks is not None
+        logged = {json.loads(line)["key"] for p in (run / "calls").iterdir() for line in p.read_text("utf-8").splitlines()}
+        assert {a.call for a in dialogue.asks} <= logged
+
+
+def test_a_run_may_grow_but_not_change(tmp_path: Path, server: Served) -> None:
+    systems = write_systems(tmp_path / "systems.yaml", server.url)
+    run = tmp_path / "r"
+    generate(run, "toy", cases=1, max_messages=6, systems_file=systems, progress=quiet)
+    assert generate(run, "toy", cases=2, max_messages=6, systems_file=systems, progress=quiet)["planned"] == 2
+    for changed in ({"max_messages": 7}, {"seed": 1, "max_messages": 6}):
+        with pytest.raises(RunError, match=r"settings\.(limits|seed) is not what this run was begun with"):
+            generate(run, "toy", cases=2, systems_file=systems, progress=quiet, **changed)  # type: ignore[arg-type]
+
+
+def test_lost_dialogues_come_back_from_the_call_log(tmp_path: Path, server: Served) -> None:
+    systems = write_systems(tmp_path / "systems.yaml", server.url)
+    run = tmp_path / "r"
+    generate(run, "toy", cases=2, max_messages=8, systems_file=systems, progress=quiet)
+    whole, calls = (run / "dialogues.jsonl").read_bytes(), len(server.calls)
+    (run / "dialogues.jsonl").write_bytes(whole[: len(whole) // 2])  # torn in the middle of a line
+    generate(run, "toy", cases=2, max_messages=8, systems_file=systems, progress=quiet)
+    assert (run / "dialogues.jsonl").read_bytes() == whole
+    assert len(server.calls) == calls
+
+
+def test_a_dead_endpoint_fails_the_cases_and_judges_nobody(tmp_path: Path, server: Served) -> None:
+    systems = write_systems(tmp_path / "systems.yaml", "http://127.0.0.1:9/v1")
+    run = tmp_path / "r"
+    result = CliRunner().invoke(
+        app, ["run", "--system", "toy", "--cases", "4", "--run", str(run), "--systems", str(systems)]
+    )
+    assert result.exit_code == 1
+    assert "127.0.0.1:9" in result.stderr
+    assert "Traceback" not in result.output
+    manifest = Run(run).manifest()
+    assert manifest["counts"]["done"] == 0 and manifest["counts"]["failed"] >= 1
+    assert sum(manifest["counts"][k] for k in ("done", "failed", "missing")) == manifest["counts"]["planned"] == 4
+    rows = [json.loads(line) for line in (run / "failures.jsonl").read_text("utf-8").splitlines()]
+    assert {row["fault"] for row in rows} == {"unreachable"}
+    assert Run(run).dialogues() == {}
+    write_systems(tmp_path / "systems.yaml", "http://127.0.0.1:9/v1", retries=1)
+    with pytest.raises(RunError, match=r"settings\.system"):
+        generate(run, "toy", cases=4, systems_file=systems, progress=quiet)
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [(Answer("<html>login</html>", headers={"content-type": "text/html"}), "not_json"), ("", "empty")],
+)
+def test_a_useless_endpoint_is_a_typed_failure(tmp_path: Path, answer: Answer | str, fault: str) -> None:
+    with serve(lambda _call: answer) as served:
+        systems = write_systems(tmp_path / "systems.yaml", served.url)
+        counts = generate(tmp_path / "r", "toy", cases=1, systems_file=systems, progress=quiet)
+    assert counts == {"planned": 1, "done": 0, "failed": 1, "missing": 0}
+    row = json.loads((tmp_path / "r" / "failures.jsonl").read_text("utf-8"))
+    assert row["fault"] == fault
+
+
+def test_broken_replies_are_the_systems_own(tmp_path: Path) -> None:
+    with serve(lambda _call: "好的，我来回复你") as served:
+        systems = write_systems(tmp_path / "systems.yaml", served.url)
+        counts = generate(tmp_path / "r", "toy", cases=1, systems_file=systems, progress=quiet)
+        assert counts["done"] == 1
+        assert len(served.calls) == 4, "two asks, each asked for once more"
+    (dialogue,) = Run(tmp_path / "r").dialogues().values()
+    assert dialogue.asks is not None
+    assert [a.error is not None and "no JSON" in a.error for a in dialogue.asks] == [True, True]
+    assert len(dialogue.messages) == 1
+
+
+def test_kill_dash_nine_loses_nothing(tmp_path: Path, server: Served) -> None:
+    """Killed at several moments, the run ends as an undisturbed one, and no call is made twice."""
+    systems = write_systems(tmp_path / "systems.yaml", server.url, concurrency=2)
+    args = ["--system", "toy", "--cases", "4", "--max-messages", "12", "--systems", str(systems)]
+    command = [sys.executable, "-m", "anthrolab", "run", *args, "--run"]
+    undisturbed = tmp_path / "a" / "r"
+    subprocess.run([*command, str(undisturbed)], check=True, capture_output=True)
+    wanted = (undisturbed / "dialogues.jsonl").read_bytes()
+    paid = len(server.calls)
+
+    disturbed = tmp_path / "b" / "r"
+    kills = 0
+    for enough in (1, 9, 30):
+        process = subprocess.Popen([*command, str(disturbed)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None and len(server.calls) - paid < enough:
+            time.sleep(0.002)
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+            kills += 1
+        process.wait()
+    subprocess.run([*command, str(disturbed)], check=True, capture_output=True)
+    assert kills >= 2
+    assert (disturbed / "dialogues.jsonl").read_bytes() == wanted
+    keys = [json.loads(line)["key"] for p in (disturbed / "calls").iterdir() for line in p.read_text("utf-8").splitlines()]
+    assert len(keys) == len(set(keys)) == paid
+    lost_in_flight = 2 * kills * 2  # requests under way when the process died
+    assert len(server.calls) - 2 * paid <= lost_in_flight
+
+
+def test_two_commands_in_one_folder(tmp_path: Path, server: Served) -> None:
+    systems = write_systems(tmp_path / "systems.yaml", server.url)
+    run = Run(tmp_path / "r")
+    with run.locked(), pytest.raises(RunError, match="another anthrolab command"):
+        generate(run.path, "toy", cases=1, systems_file=systems, progress=quiet)
+
+
+def test_a_full_disk_is_one_clear_line(tmp_path: Path, server: Served) -> None:
+    """A file size limit of 8 kB stands for the full disk: the kernel refuses the write in the same way."""
+    systems = write_systems(tmp_path / "systems.yaml", server.url)
+    command = f"ulimit -f 8; trap '' XFSZ; exec '{sys.executable}' -m anthrolab run --system toy --cases 4 "
+    command += f"--run '{tmp_path / 'r'}' --systems '{systems}'"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert result.returncode == 2, result.stderr
+    assert "cannot be written (" in result.stderr
+    assert "free some space" in result.stderr
+    assert "Traceback" not in result.stderr
+    counts = Run(tmp_path / "r").manifest()["counts"]
+    assert counts.get("done", 0) < 4
+    again = generate(tmp_path / "r", "toy", cases=4, systems_file=systems, progress=quiet)
+    assert again["done"] == 4
+
+
+def test_a_folder_in_the_way(tmp_path: Path, server: Served) -> None:
+    systems = write_systems(tmp_path / "systems.yaml", server.url)
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    result = subprocess.run(
+        [sys.executable, "-m", "anthrolab", "run", "--system", "toy", "--cases", "1", "--run", str(tmp_path / "file" / "r"),
+         "--systems", str(systems)],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+    assert "choose a folder that you may write to" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["run", "--system", "toi", "--run", "r"], "no system 'toi' (did you mean 'toy'?)"),
+        (["run", "--system", "toy", "--run", "r", "--cases", "99"], "these cards make 24 cases"),
+        (["run", "--system", "toy", "--run", "r", "--cases", "many"], "give a number, or all"),
+        (["run", "--system", "toy", "--run", "r", "--samples", "0"], "--samples 0: at least 1"),
+        (["judge", "nowhere"], "no manifest.json here"),
+        (["tables", "nowhere", "--out", "t"], "no such file"),
+        (["cards", "check", "nowhere"], "no such folder"),
+        (["l0", "nowhere.jsonl"], "cannot be read"),
+        (["report", "nowhere", "--out", "t"], "no manifest.json here"),
+    ],
+)
+def test_bad_input_is_one_clear_line(tmp_path: Path, args: list[str], message: str) -> None:
+    systems = write_systems(tmp_path / "systems.yaml", "http://127.0.0.1:9/v1")
+    more = ["--systems", str(systems)] if args[0] == "run" else []
+    result = subprocess.run(
+        [sys.executable, "-m", "anthrolab", *args, *more], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert result.returncode == 2, result.stderr
+    assert message in result.stderr and "Traceback" not in result.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["systems.yaml"], "something half-made was left behind"
