@@ -8,11 +8,11 @@ text emoticons such as [捂脸].
 import re
 from collections.abc import Sequence
 
-from anthrolab.judging.l0.framing import PAST, asked, clause_after, clause_before, plain, quoted, sentence_before, supposed
+from anthrolab.judging.l0.framing import PAST, asked, clause_after, clause_before, plain, quoted, sentence_after, sentence_before, supposed
 
-TRIGGER = (
-    "图|照|截屏|语音|录音|视频|录像|录屏|文件|文档|附件|压缩包|链接|网址|pdf|PDF|ppt|PPT|表格|资料|合同|简历|课件|论文|自拍|二维码|"
-    "拍的|拍给|录的|录给|给你看|发你|给你|发过去|传过去|https?:|image|img|photo|voice|video|pic|screenshot|link"
+TRIGGERS = (
+    "图 照 截屏 语音 录音 视频 录像 录屏 文件 文档 附件 压缩 链接 网址 pdf ppt 表格 资料 合同 简历 课件 论文 自拍 二维 拍的 拍给 录的 录给 录了 给你 "
+    "发你 这张 这几 发过 发给 传过 传你 传给 甩你 ![ http image img photo voice video pic screenshot link file see "
 )
 
 _MEDIA = (
@@ -25,11 +25,11 @@ _SEND = r"(?:发|传|甩|丢|转发?|扔|贴|推|分享|上传)"
 _ADVERBS = r"(?:我|俺|咱|都|已经|刚刚?|刚才|这就|马上|现在|先|再|就|又|也|还|顺便|直接|全|来|诺|喏|那|正好|随手|顺手|特意|赶紧|立刻|偷偷|\s)*"
 
 _PLACEHOLDER = re.compile(
-    r"[\[【<]\s*(?:已?(?:发送|发来|发|分享|附上?|上传|传来)了?(?:一[张段个条份])?)?\s*"
+    r"[\[【<〔]\s*(?:已?(?:发送|发来|发|分享|附上?|上传|传来)了?(?:一[张段个条份])?)?\s*"
     r"(?:图片?|照片|自拍|截图|截屏|语音(?:消息|通话)?|视频(?:通话)?|小视频|文件|链接|录音|image|img|photo|picture|voice(?: message)?|"
-    r"video|file|link|screenshot)(?![\u4e00-\u9fff]{5,})[^\]】>]{0,30}[\]】>]"
+    r"video|file|link|screenshot)(?![\u4e00-\u9fff]{5,})[^\]】>〕]{0,30}[\]】>〕]"
     r"|[（(*]\s*(?:(?:我|已|随手|顺手|附上?|见|并|又|接着|然后|给你)*(?:发送?来?|传来?|甩|丢|分享|附上?|拍)(?:了|来|出|过来|给你|过去)*\s*"
-    r"(?:一|两|几|个|[张段条份])+[^）)*]{0,12}?)?(?:图片?|照片|自拍|截图|语音|视频|文件|链接|photo|image)(?:已?发送|\.\w+)?[）)*]"
+    r"(?:一|两|几|个|[张段条份])+[^）)*]{0,12}?)?(?:图片?|照片|自拍|截图|语音(?:消息)?|视频|文件|链接|photo|image)(?:已?发送|\.\w+|\s*\d+\s*(?:秒|分钟?|s|[\"″])?)?[）)*]|[（(]附图[）)]"
     r"|!\[[^\]]*\]\([^)]+\)",
     re.I,
 )
@@ -65,6 +65,15 @@ _SENT = re.compile(
             rf"(?:{_SEND}|拍)?(?:给你|你|过去|过来)?的?(?:那|这)?{_COUNT}(?:{_SEND}的)?{_MEDIA}",
             rf"我(?:刚刚?|刚才|上面|前面)*{_SEND}(?:给)?(?:你|过去)?的(?:那|这)?{_COUNT}{_MEDIA}你",
             rf"我(?:刚刚?|刚才|上面){_SEND}(?:给)?(?:你|过去)?的(?:那|这)?{_COUNT}{_MEDIA}",
+            rf"(?:刚刚?|刚才|上面)(?:我)?{_SEND}(?:给)?(?:你|过去)?的(?:那|这)?{_COUNT}{_MEDIA}|(?:我)?发给你的(?:那|这)?{_COUNT}{_MEDIA}",
+            r"(?:刚才|刚刚|上面)那[张条段](?:语音|图片?|照片|截图)",
+            rf"(?:^|[，,。\s])(?:你|快)?(?:先)?看(?:一?下)?(?:图片?|链接|这个链接)(?=$|[，,。！!\s])|{_MEDIA}如下(?![图所])|附上{_COUNT}{_MEDIA}",
+            r"(?:你看看?|看看|你瞧瞧?|看下|看一下)(?:我)?(?:拍的)?这几?张(?=$|[，,。！!\s])|看我(?:刚|刚才|今天)?拍的(?:这|那)[个张段条几]",
+            r"(?:你)?(?:先|可以|就|直接)*(?:点|戳|打开|复制|扫)(?:一下|下|开|进)?(?:这个|这|下面的?|上面的?|我发的)(?:那)?(?:个|条)?(?:链接|网址|二维码|文件)",
+            rf"{_SEND}(?:一|几)?[张个条段份]{_MEDIA}给你(?!妈|爸|们|老|家|爷|奶|姐|哥|弟|妹|公|单|领)|(?:录|拍)了?(?:一)?[段个](?:音|视频)?给你(?:看|听)",
+            r"给你录了(?:一段|段|一个|个|一条|条)|给你看[^，,。！!？?\s的]{1,6}(?:截图|照片|录像|录屏)",
+            r"(?:这是|这就是)(?:我的|我家的?|刚才的|他的|聊天)?(?:照片|截图|链接|录音|录屏)(?=$|[，,。！!：:\s])|(?:喏|诺)[，,\s]*(?:照片|图|截图|链接)(?=$|[，,。！!\s])",
+            rf"(?:^|[，,。\s])(?:已|我已)发送(?:了)?{_COUNT}{_MEDIA}(?=$|[，,。！!\s])",
             rf"{_MEDIA}(?:你)?(?:收到|看到|查收)(?:一下|下)?(?:没有?|了?吗|了没有?|了么)",
         )
     ),
@@ -75,7 +84,7 @@ _RECEIVED = re.compile(
         (
             rf"收到(?:了)?(?:你|您)(?:刚刚?|刚才)?(?:{_SEND}|拍)?(?:来|过来|给我)?的?(?:那|这)?{_COUNT}(?:[^，,。！!？?\s]{{0,6}}的)?{_MEDIA}",
             rf"收到{_MEDIA}(?:了|啦|咯|哈)?(?=$|[，,。！!\s~])",
-            rf"{_MEDIA}(?:我|都|已经|刚刚?|全)*(?:收到|接收|保存|存|下载)(?:好|下来|到)?(?:了|啦|咯)",
+            rf"{_MEDIA}(?:我|都|已经?|刚刚?|全)*(?:收到|接收|保存|存|下载)(?:好|下来|到)?(?:了|啦|咯)|(?:图片?|照片|语音|截图|文件)收到(?=$|[，,。！!\s])|(?:^|[，,。\s])看到(?:图|截图)了(?=$|[，,。！!\s])|(?:^|[，,。\s])(?:听到|听了)语音(?:了)?(?=$|[，,。！!\s])|你这(?:张)?(?:照片|图片?|截图|自拍)(?!书|个)|(?:文件|图片?|照片|截图|资料)已收(?:到)?(?=$|[，,。！!\s])|谢谢你(?:发|给我发)?的{_COUNT}(?:照片|图片?|视频|截图|语音|文件|链接)(?![^，,。\s])",
             rf"(?:图片?|照片|截图|语音|原图)(?:我|都|已经|刚刚?)*(?:看|听)(?:到|见|完)?(?:了|啦)(?=$|[，,。！!\s~])",
             rf"你(?:刚刚?|刚才|上面|前面|最后|又|给我|上一条)*(?:{_SEND}|拍给我|录给我|截)(?:来|过来|给我|我)*的(?:这|那)?{_COUNT}"
             rf"(?:[^，,。！!？?\s]{{0,6}}的)?{_MEDIA}",
@@ -88,10 +97,12 @@ _RECEIVED = re.compile(
     re.I,
 )
 _ENGLISH = re.compile(
-    r"\bI(?:['’]?ve| have)? ?(?:just )?(?:sent|attached|shared) (?:you )?(?:a|an|the|some|my|that|this) (?:\w+ )?"
+    r"\bI(?:['’]?ve| have)? ?(?:just )?(?:sent|attached|shared) (?:you |u )?(?:a|an|the|some|my|that|this) (?:\w+ )?"
     r"(?:photo|pic|picture|image|video|file|screenshot|link|voice message)"
     r"|\b(?:got|received|saw) (?:the|your) (?:photo|pic|picture|image|video|file|screenshot|link|voice message)s?\b(?! (?:on|in) )"
-    r"|\bhere['’]?s (?:a|the|my) (?:photo|pic|picture|screenshot|link|video)\b|\bsee attached\b",
+    r"|\bjust sent (?:you|u) (?:a|an|the|some|my) (?:\w+ )?(?:photo|pic|picture|image|video|file|screenshot|link|voice message)"
+    r"|\b(?:photo|pic|picture|image|video|file|screenshot|link|voice message)s? I (?:just )?sent (?:you|u)\b"
+    r"|\bhere(?:['’]?s| is) (?:a|the|my) (?:photo|pic|picture|screenshot|link|video)\b|\bsee attached\b",
     re.I,
 )
 _BARE_SENT = re.compile(
@@ -106,6 +117,7 @@ _CHANNEL = re.compile(
     "封面|壁纸|屏保|墙上|电视|热搜|直播|系统里|后台|办公室|打印|闲鱼|私信|电脑上|"
     "(?:抖音|快手|b站|B站|小红书|淘宝|京东|拼多多|知乎|豆瓣|微信)(?!的?(?:视频|链接|截图|图|资料))"
 )
+_TO_YOU = re.compile("发(?:给)?你(?!的)|传(?:给)?你(?!的)|给你|甩你|转你")
 _OTHERS = re.compile(
     "他|她|老板|领导|客户|老师|同事|经理|主任|人事|HR|hr|甲方|物业|妈|爸|姐|哥|弟|妹|叔|姨|姑|舅|爷|奶|公司|单位|家长|房东|中介|学校|医生|"
     "编辑|导师|财务|闺蜜|有人|别人|人家|谁|朋友|对方|同学|老公|老婆|媳妇|对象|儿子|女儿|闺女|供应商|厂家"
@@ -120,7 +132,7 @@ _NOT_NOW = re.compile(
 _NO_SENDER = re.compile(
     r"(?:我|俺|咱|那|来|就|刚刚?|刚才|刚好|已经|先|再|顺便|这就|马上|现在|又|也|还|然后|所以|正好|喏|诺|哈+|嗯+|哦|啊|好的?|行|ok|"
     r"对了|看|你看|快看|嘿嘿|嘻嘻|特意|赶紧|立刻|偷偷|直接|把|给|都|随手|顺手|真的|不是|其实|话说|今天|刚把|正|在|呐|呀|噢|哎|欸|诶|"
-    r"[^\w\u4e00-\u9fff]|[^，,。！!？?\s]{0,10}?(?:的|个|张|段|这|那|份|条|只))*",
+    r"[^\w\u4e00-\u9fff]|[A-Za-z]+|把[^，,。\s]{1,8}|[^，,。！!？?\s]{0,10}?(?:的|个|张|段|这|那|份|条|只))*",
     re.I,
 )
 
@@ -139,32 +151,32 @@ def find(text: str, recent: Sequence[str] = ()) -> str | None:
     m = _ENGLISH.search(flat)
     if m:
         return text[m.start() : m.end()]
-    if _CHANNEL.search(flat) or any(_CHANNEL.search(r) for r in recent[-3:]):
-        return None
-    if recent and _BARE_SENT.match(flat) and _ASKS_FOR_MEDIA.search(recent[-1]):
+    channel_before = any(_CHANNEL.search(message) for message in recent[-2:])
+    if recent and not channel_before and _BARE_SENT.match(flat) and _ASKS_FOR_MEDIA.search(recent[-1]):
         return text
-    for m in _SENT.finditer(flat):
-        if not _sending_is_elsewhere(flat, m):
-            return text[m.start() : m.end()]
-    for m in _RECEIVED.finditer(flat):
-        if not _receiving_is_elsewhere(flat, m):
-            return text[m.start() : m.end()]
+    for pattern, is_elsewhere in ((_SENT, _sending_is_elsewhere), (_RECEIVED, _receiving_is_elsewhere)):
+        for m in pattern.finditer(flat):
+            sentence = sentence_before(flat, m.start()) + m.group() + sentence_after(flat, m.end())
+            if _CHANNEL.search(sentence) or (channel_before and not _TO_YOU.search(m.group())):
+                continue
+            if not is_elsewhere(flat, m):
+                return text[m.start() : m.end()]
     return None
 
 
 def _sending_is_elsewhere(text: str, m: re.Match[str]) -> bool:
     before = clause_before(text, m.start())
     around = before + m.group() + clause_after(text, m.end())
-    checks_receipt = re.search("收到|看到|看见|查收|我.{0,6}(?:发|拍|传).{0,3}的", m.group())
+    checks_receipt = re.search("收到|看到|看见|查收|发(?:给)?你?的|我.{0,6}(?:发|拍|传).{0,3}的", m.group())
     if (asked(text, m.end()) or re.search("[吗？?]", m.group())) and not checks_receipt:
         return True
     return bool(
         _NOT_NOW.search(around)
-        or _OTHERS.search(around)
+        or _OTHERS.search(before + m.group() + clause_after(text, m.end())[:5])
         or _PAST_SENDING.search(sentence_before(text, m.start()) + m.group())
         or supposed(text, m.start(), m.end())
         or quoted(text, m.start())
-        or not _NO_SENDER.fullmatch(before)
+        or not _NO_SENDER.fullmatch(before.lstrip("你") if m.group()[0] in "看听瞅瞧点收打" else before)
     )
 
 

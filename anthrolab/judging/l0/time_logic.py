@@ -5,14 +5,20 @@ None: something done before (刚洗完澡), a plan (等会去洗澡), somebody e
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 from anthrolab.judging.l0.framing import no_claim, plain
 
-TRIGGER = (
-    "完|好[了啦]|醒|饱|下课|散|到[家站公单]|回来|赢|取到|拿到|结束|洗|冲凉|饭|面|饺|汤|粥|肉|步|跑|健身|撸铁|举铁|练|泳|球|瑜伽|会|睡|觉|眯|"
-    "电影|片子|影院|一集|这集|更新|局|把|盘|排位|开黑|地铁|公交|高铁|火车|飞机|回家|出发|往家|往回|动身|作业|卷|论文|方案|总结|周报|课|自习|考|遛|"
-    "快递|外卖|垃圾|买菜|超市|逛街|头发|理发|妆|面膜|泡|拖地|打扫|扫除|收拾|卫生|碗|锅|衣服|被子|床单|车|手术|菜|下厨|餐|宵|火锅|烧烤|公里"
+_BEGIN = (
+    "洗 冲澡 冲凉 冲个 冲一 冲把 刷碗 刷锅 刷个 刷一 做饭 做菜 做个 做一 做点 做晚 做午 做早 做中 做年 做作 做卷 做试 做论 做方 做总 做周 做套 做张 "
+    "做p 煮 烧 弄 炒 下厨 下面 下饺 下馄 下汤 下泡 下方 下个 下碗 下点 下包 泡 炖 煲 熬 吃 干饭 干个 干点 恰 跑 健身 撸铁 举铁 练腿 练背 游泳 游个 "
+    "打球 打篮 打羽 踢球 瑜伽 开会 开个 开一 开例 开晨 开周 开家 开组 睡 补觉 眯 看个 看场 看部 看电 看片 看一 看这 看下 看最 看更 看完 进影 电影 "
+    "打一 打两 打1 打2 打局 打把 打盘 开局 开把 来一 来局 来把 来两 玩一 玩局 玩把 玩两 打排 排位 开黑 坐地 坐公 坐高 坐火 坐飞 上地 上公 上高 上火 "
+    "上飞 挤地 挤公 出发 往家 往回 动身 开车 打车 骑车 写 上课 听课 上节 上晚 上自 进考 考试 进去 开考 遛 散步 散个 取快 取个 取一 取外 拿快 拿个 拿一 "
+    "拿外 倒垃 倒个 买菜 买个 逛 剪 理发 理头 理个 烫 染 化妆 化个 化淡 化全 敷 拖 打扫 大扫 收拾 搞卫 搞个 上手 进手 手术"
 )
+_DONE = "完 好 醒 饱 散会 散场 结束 觉 赢 输 到家 到站 到公 到单 到了 下课 取到 拿到 拿回 取回 买回 回来 下手 下台"
+TRIGGERS = f"{_BEGIN} {_DONE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,46 +67,69 @@ _GO = (
     r"(?:那|就|先|得|要|该|这就|现在|马上|赶紧|也|已经|\s)*(?:去|开始|准备开始|进去|上去|下去|下楼去?|出门|出去|开|滚去|爬去|跑去|溜去|在|正在)*"
 )
 _GONE = r"(?:了|啦|咯|喽|去了|去啦|去咯|去|先|哈|啊|嗷|哦|ing|中|一会|一下|回家|\s)*(?=$|[，,。！!~\s…])"
-_ANNOUNCES = tuple(re.compile(_GO + f"(?:{a.begin})" + _GONE, re.I) for a in ACTIVITIES)
 _STARTS_NOW = re.compile(r"我|去|先|开始|这就|现在|马上|了|啦|咯")
-_FINISHES = tuple(
-    re.compile(
+
+
+@cache
+def _announcement() -> re.Pattern[str]:
+    """Any announcement; the group `a7` is the seventh activity."""
+    activities = "|".join(f"(?P<a{i}>{activity.begin})" for i, activity in enumerate(ACTIVITIES))
+    return re.compile(f"{_GO}(?:{activities}){_GONE}", re.I)
+
+
+@cache
+def _report(activity: int) -> re.Pattern[str]:
+    """A report that the activity is finished."""
+    return re.compile(
         r"(?:^|[，,。！!~\s])(?:好了?|嗯|哈+|啊|呼|嘿|终于|我|我都|已经|刚|刚刚|都|可算|总算|呼呼|来了|ok|OK|诶|\s)*"
-        f"(?:{a.done})(?:了|啦|咯|回来|出来|哈|嘿|嗷|喽|~)*(?=$|[，,。！!~\\s…])",
+        f"(?:{ACTIVITIES[activity].done})(?:了|啦|咯|回来|出来|哈|嘿|嗷|喽|~)*(?=$|[，,。！!~\\s…])",
         re.I,
     )
-    for a in ACTIVITIES
-)
+
+
 _NOT_NOW = re.compile("等会|等下|一会儿?(?=去|再|要)|待会|呆会|晚点|晚上|明天|后天|回头|下午|周末|改天|下班|到时|想|打算|准备去|不(?!说|聊|跟|玩|打扰)|没|懒得|要不要|快去|你|别|该不该|昨|刚才|早上|中午我|以前|每天|经常|陪|带")
 _NOT_DONE = re.compile("还没|没|等|再|快要?(?=吃|洗|做)|马上|差不多|昨|上次|早上|你|他|她|要是|如果|以为|的时候|之前|之后|就")
 
 
-def announced(text: str) -> list[int]:
-    """Positions in ACTIVITIES of what the message says that its speaker starts now."""
+def announced(text: str) -> int | None:
+    """Position in ACTIVITIES of what the message says that its speaker starts now; None for nothing."""
     flat = plain(text)
-    if _NOT_NOW.search(flat):
-        return []
-    found = []
-    for i, pattern in enumerate(_ANNOUNCES):
-        m = pattern.search(flat)
-        if m and _STARTS_NOW.search(m.group()) and not _is_ongoing(m.group()) and not no_claim(flat, m.start(), m.end()):
-            found.append(i)
-    return found
+    m = _announcement().search(flat)
+    if m is None or m.lastgroup is None or not _STARTS_NOW.search(m.group()) or _is_ongoing(m.group()):
+        return None
+    if _NOT_NOW.search(flat) or no_claim(flat, m.start(), m.end()):
+        return None
+    return int(m.lastgroup[1:])
 
 
-def finished(text: str) -> list[int]:
-    """Positions in ACTIVITIES of what the message says that its speaker has just finished."""
+def finished(text: str, activity: int) -> bool:
+    """The message says that its speaker has just finished this activity."""
     flat = plain(text)
-    if _NOT_DONE.search(flat):
-        return []
-    found = []
-    for i, pattern in enumerate(_FINISHES):
-        m = pattern.search(flat)
-        if m and not no_claim(flat, m.start(), m.end()):
-            found.append(i)
-    return found
+    m = _report(activity).search(flat)
+    return bool(m and not _NOT_DONE.search(flat) and not no_claim(flat, m.start(), m.end()))
 
 
 def _is_ongoing(announcement: str) -> bool:
     """我在洗澡, 正在做饭, 已经开始…: begun at an unknown time before."""
     return bool(re.search("在|ing|中|已经", announcement)) and "现在去" not in announcement
+
+
+class Clock:
+    """When each speaker last announced each activity."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str, dict[int, tuple[int, str, float]]] = {"a": {}, "b": {}}
+
+    def add(self, index: int, speaker: str, text: str, at_s: float) -> str | None:
+        """Take in message `index`, sent at `at_s` seconds; say what was finished too soon, or None."""
+        evidence = None
+        begun = self._begun[speaker]
+        for activity in [k for k in begun if finished(text, k)]:
+            start, announcement, since_s = begun.pop(activity)
+            took_s = at_s - since_s
+            if 0 <= took_s < ACTIVITIES[activity].least_s and evidence is None:
+                evidence = f"{announcement} (message {start}) → {text} after {took_s:.0f} s"
+        starts = announced(text)
+        if starts is not None:
+            begun[starts] = (index, text, at_s)
+        return evidence

@@ -1,7 +1,7 @@
 """The rules judge: deterministic, offline, and silent on what rules cannot decide.
 
 It answers the checkboxes whose `rule` in the rubric names one of the rules below. A rule passes a checkbox only
-where it can oversee the matter, fails it only on evidence that it quotes, and otherwise leaves it undecided. Two
+where it can oversee the matter, fails it only on evidence that it quotes, and otherwise leaves it undecided. Three
 rules are one-sided (`ONE_SIDED`): they can show a fault but not its absence, so they answer false or nothing, and
 the share of passes among their answers means nothing by itself.
 """
@@ -14,7 +14,7 @@ from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
 from anthrolab.files import content_hash
 from anthrolab.judging.rubric import Checkbox, Rubric, RubricError
-from anthrolab.judging.rules import conduct, habits, rhythm, wording
+from anthrolab.judging.rules import coherence, conduct, habits, rhythm, wording
 from anthrolab.judging.rules.scene import DialogueRule, Finding, Scene, TurnRule
 from anthrolab.judging.verdict import BoxVerdict, TurnVerdict, Verdict
 from anthrolab.runtime.dialogue import Dialogue, Speaker
@@ -36,21 +36,23 @@ TURN_RULES: dict[str, TurnRule] = {
 }
 
 DIALOGUE_RULES: dict[str, DialogueRule] = {
-    "no_repeated_question": conduct.no_repeated_question,
+    "no_repeated_question": coherence.no_repeated_question,
     "who_is_who": conduct.who_is_who,
+    "takes_up_the_event": coherence.takes_up_the_event,
     "greeting_fits_clock": conduct.greeting_fits_clock,
     "no_cold_shutdown": conduct.no_cold_shutdown,
     "asks_a_question": conduct.asks_a_question,
     "tells_of_self": conduct.tells_of_self,
     "not_passive": conduct.not_passive,
     "both_take_part": conduct.both_take_part,
-    "no_going_in_circles": conduct.no_going_in_circles,
+    "partner_follows": coherence.partner_follows,
+    "no_going_in_circles": coherence.no_going_in_circles,
 }
 
-ONE_SIDED = frozenset({"not_a_near_copy", "no_going_in_circles"})
+ONE_SIDED = frozenset({"not_a_near_copy", "partner_follows", "no_going_in_circles"})
 """Rules that never pass a checkbox."""
 
-_SOURCES = ("__init__", "scene", "signals", "wording", "habits", "rhythm", "conduct")
+_SOURCES = ("__init__", "scene", "signals", "wording", "habits", "rhythm", "conduct", "coherence")
 
 
 def rule_boxes(rubric: Rubric) -> tuple[str, ...]:
@@ -80,12 +82,14 @@ class RulesJudge:
     async def judge(
         self, dialogue: Dialogue, personas: Mapping[Speaker, Persona], scenario: Scenario | None
     ) -> Verdict:
-        """As `verdict`; the scenario is not used."""
-        return self.verdict(dialogue, personas)
+        """As `verdict`."""
+        return self.verdict(dialogue, personas, scenario)
 
-    def verdict(self, dialogue: Dialogue, personas: Mapping[Speaker, Persona]) -> Verdict:
+    def verdict(
+        self, dialogue: Dialogue, personas: Mapping[Speaker, Persona], scenario: Scenario | None = None
+    ) -> Verdict:
         """The verdict on the evaluated role; every checkbox that no rule decides is unassessed."""
-        scene = Scene(dialogue, personas.get(dialogue.evaluated_role))
+        scene = Scene(dialogue, personas.get(dialogue.evaluated_role), scenario)
         turns = [
             TurnVerdict(
                 turn_index=number,

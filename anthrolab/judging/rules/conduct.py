@@ -1,26 +1,26 @@
 """Rules about how the evaluated role behaves over the whole dialogue."""
 
 import re
+from itertools import pairwise
 
 from anthrolab.judging.rules.habits import chinese_number
 from anthrolab.judging.rules.scene import PASSED, UNDECIDED, Finding, Scene, failed
 from anthrolab.judging.rules.signals import (
     is_filler,
-    is_near_copy,
     is_question,
     is_real_question,
     letters,
     may_be_question,
     shown,
-    similarity,
 )
 from anthrolab.runtime.dialogue import Message, other
-from anthrolab.runtime.text import is_farewell, normalise
+from anthrolab.runtime.text import normalise
 
 _VOCATIVE_END = r"(?=[，,、!！~～\s啊呀哥姐你您]|$)"
 _GREETINGS = {"早上好": (4, 16), "早安": (4, 16), "上午好": (5, 13), "中午好": (10, 15), "下午好": (11, 20), "晚上好": (16, 24)}
 _CLOCK = re.compile(r"(?:现在|这会儿)(?:都|已经|才|快|是)*([0-9]{1,2}|[一二两三四五六七八九十]{1,3})点(?:半|多|钟)?了")
 _DISMISSAL = re.compile(r"关我(?:什么|啥|屁)事|懒得理你|别来?烦我|不想[跟和]你(?:说|聊)|不想理你|没空理你|爱咋咋地吧")
+_REPLY = re.compile(r"(?:是的|好的|对的|谢谢[你您]?|不客气|没事的?|收到)(?:$|[，,。！!~～\s啊呀哈])")
 _JOKING = re.compile(r"哈|嘿|[~～]|hh|\[|😂|🤣|😏|😜", re.IGNORECASE)
 _OF_SELF = re.compile(
     r"(?:^|[，,。！!…\s]|今天|昨天|刚才?|反正|可是?|但|其实)(?:我|俺|本人)"
@@ -28,28 +28,14 @@ _OF_SELF = re.compile(
 )
 
 
-def no_repeated_question(scene: Scene) -> Finding:
-    """Fails if a question is asked nearly word for word again after the partner spoke; passes if there is at most
-    one question of substance, or none resembles another."""
-    asked: list[tuple[int, str]] = []
-    closest = 0.0
-    for position, message in enumerate(scene.dialogue.messages):
-        if message.speaker != scene.dialogue.evaluated_role or not is_real_question(message.content):
-            continue
-        for earlier_position, earlier in asked:
-            between = scene.dialogue.messages[earlier_position + 1 : position]
-            alike = similarity(message.content, earlier)
-            closest = max(closest, alike)
-            answered = any(m.speaker != message.speaker for m in between)
-            if answered and alike >= 0.8 and min(len(normalise(message.content)), len(normalise(earlier))) >= 5:
-                return failed(f"asks {shown(message.content)} after {shown(earlier)}")
-        asked.append((position, message.content))
-    return PASSED if scene.own and closest < 0.3 else UNDECIDED
-
-
 def who_is_who(scene: Scene) -> Finding:
-    """Fails if the person calls the partner by their own name, or gives the partner's name as theirs; passes if
-    names are used and rightly; undecided if no name is used."""
+    """Fails if the person calls the partner by their own name, gives the partner's name as theirs, or answers their
+    own question as if the partner had asked; passes if names are used and rightly; else undecided."""
+    messages = scene.dialogue.messages
+    for asked, reply in pairwise(messages):
+        own = asked.speaker == reply.speaker == scene.dialogue.evaluated_role
+        if own and is_question(asked.content) and _REPLY.match(reply.content.strip()):
+            return failed(f"answers their own question: {shown(asked.content)} {shown(reply.content)}")
     role = scene.dialogue.evaluated_role
     own_names = _names(scene.dialogue.speakers[role].name)
     partner_names = _names(scene.dialogue.speakers[other(role)].name)
@@ -152,30 +138,13 @@ def not_passive(scene: Scene) -> Finding:
 
 
 def both_take_part(scene: Scene) -> Finding:
-    """Passes if each has three messages with content and a quarter of all such; fails if one has none of six or more,
-    or less than a tenth of ten or more."""
+    """Passes if each has three messages with content and a quarter of all such; fails if the person has at most one
+    turn with content, or if one of the two has none of six or more, or less than a tenth of ten or more."""
+    if sum(not is_filler(m.content) for m in scene.own) <= 1:
+        return failed(f"{len(scene.own)} messages of the evaluated person, at most one of them with content")
     own = sum(not is_filler(m.content) for m in scene.dialogue.messages if m.speaker == scene.dialogue.evaluated_role)
     partner = sum(not is_filler(m.content) for m in scene.partner)
     fewer, total = min(own, partner), own + partner
     if len(scene.dialogue.messages) >= 6 and (fewer == 0 or (total >= 10 and 10 * fewer < total)):
         return failed(f"messages with content: {own} of the evaluated person, {partner} of the partner")
     return PASSED if fewer >= 3 and 4 * fewer >= total else UNDECIDED
-
-
-def no_going_in_circles(scene: Scene) -> Finding:
-    """Fails if the person three times says nearly what was said before, or twice in at most ten turns, or says
-    goodbye four times; never passes (one-sided)."""
-    copies: list[str] = []
-    before: list[str] = []
-    for message in scene.dialogue.messages:
-        text = message.content
-        own = message.speaker == scene.dialogue.evaluated_role and not message.opener
-        if own and not is_filler(text) and any(is_near_copy(text, earlier) for earlier in before):
-            copies.append(text)
-        before.append(text)
-    if len(copies) >= 3 or (len(copies) == 2 and len(scene.own) <= 10):
-        return failed(f"{len(copies)} messages repeat earlier ones, such as {shown(copies[-1])}")
-    goodbyes = [m.content for m in scene.own if is_farewell(m.content)]
-    if len(goodbyes) >= 4:
-        return failed(f"{len(goodbyes)} goodbyes, such as {shown(goodbyes[-1])}")
-    return UNDECIDED

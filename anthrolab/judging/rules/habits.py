@@ -8,6 +8,7 @@ from anthrolab.runtime.text import is_farewell, normalise
 
 _NUMBER = r"[0-9]+|[一二两三四五六七八九十百]+"
 _CHARACTERS = re.compile(rf"({_NUMBER})[来多几]?个?字")
+_LONG_ONES = re.compile(r"长[段的]|大段|长篇|一长")
 _DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"两": 2}
 _NEVER = r"(?:从不|从来不|绝不|不)(?:用|打|加|带|发|爱用|爱打)"
 _NEVER_PERIOD = re.compile(rf"{_NEVER}[^，。；、]{{0,3}}句号|{_NEVER}标点|没有标点|没有句号")
@@ -44,10 +45,14 @@ def usual_length(typical_length: str) -> int | None:
 
 
 def message_length(scene: Scene, index: int) -> Finding:
-    """Passes up to twice the person's usual length (at least 25 characters; 40 if the card names no number),
-    fails beyond four times (at least 100; 120), undecided between."""
-    usual = usual_length(scene.persona.expression_habits.typical_length) if scene.persona else None
-    fits, too_long = (max(25, 2 * usual), max(100, 4 * usual)) if usual else (40, 120)
+    """Passes up to twice the person's usual length (at least 25 characters; 40 if the card names no number), fails
+    beyond four times (at least 60), undecided between. Without a number, or for a person who is said to send a long
+    one at times, the limit is at least 120."""
+    habit = scene.persona.expression_habits.typical_length if scene.persona else ""
+    usual = usual_length(habit)
+    fits, too_long = (max(25, 2 * usual), max(60, 4 * usual)) if usual else (40, 120)
+    if _LONG_ONES.search(habit):
+        too_long = max(120, too_long)
     length = letters(scene.dialogue.messages[index].content)
     if length > too_long:
         return failed(f"{length} characters in one message (limit {too_long})")
@@ -55,17 +60,30 @@ def message_length(scene: Scene, index: int) -> Finding:
 
 
 def not_a_near_copy(scene: Scene, index: int) -> Finding:
-    """Fails on a near copy of an own earlier message or an exact one of the partner's; never passes (one-sided)."""
+    """Fails on a near copy of an own earlier message or an exact one of the partner's, or if most of a message was
+    said word for word before; never passes (one-sided)."""
     text = scene.dialogue.messages[index].content
     if is_filler(text) or is_farewell(text):
         return UNDECIDED
     for earlier in scene.own_before(index):
         if is_near_copy(text, earlier.content):
             return failed(f"says again {shown(earlier.content)}")
+    again = _said_again(text, [m.content for m in scene.own_before(index)])
+    if again >= 0.7:
+        return failed(f"{again:.0%} of it was said before: {shown(text)}")
     before = scene.dialogue.messages[:index]
     if len(normalise(text)) >= 6 and any(normalise(text) == normalise(m.content) for m in before):
         return failed(f"copies the partner's {shown(text)}")
     return UNDECIDED
+
+
+def _said_again(text: str, earlier: list[str]) -> float:
+    """Share of a message's runs of four characters that stand in earlier messages; 0 for fewer than eight runs."""
+    core = normalise(text)
+    runs = {core[i : i + 4] for i in range(len(core) - 3)}
+    if len(runs) < 8:
+        return 0.0
+    return sum(any(run in normalise(e) for e in earlier) for run in runs) / len(runs)
 
 
 def no_filler_burst(scene: Scene, index: int) -> Finding:

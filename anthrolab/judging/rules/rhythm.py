@@ -19,6 +19,7 @@ _LEAK = re.compile(
     re.IGNORECASE,
 )
 _MOJIBAKE = re.compile(r"�|锟斤拷|烫烫烫|屯屯屯|Ã[\x80-\xbf©¤¨]|â€|ï¼|ä[\xb8-\xbf]|å[\x80-\xbf]")
+_OPEN_END = re.compile(r"(?:[：:，,、；;]|说：?“[^”]*)\s*$|“[^”]{25,}$")
 _LAUGHTER = set("哈嘿呵嘻啊呜嗷呀哇噢哦嗯额h6lwz2~～.。…!！?？-—=_ +＋")
 _RUN = re.compile(r"(.)\1{11,}")
 _LOOP = re.compile(r"(.{2,12}?)\1{4,}", re.DOTALL)
@@ -43,7 +44,8 @@ def segment_count(scene: Scene, index: int) -> Finding:
 
 
 def readable_text(scene: Scene, index: int) -> Finding:
-    """Fails on garbled characters, leaked markup, runaway repetition or another script; passes otherwise.
+    """Fails on garbled characters, leaked markup, runaway repetition, another script, or a sentence that breaks off
+    and is not taken up in the next message; passes otherwise.
 
     It says nothing about sense: word salad in clean Chinese is readable to this rule.
     """
@@ -60,7 +62,15 @@ def readable_text(scene: Scene, index: int) -> Finding:
     hit = _LOOP.search(text)
     if hit and not set(hit.group().casefold()) <= _LAUGHTER and letters(hit.group()) >= 15:
         return failed(f"runaway repetition: {shown(hit.group())}")
+    if _OPEN_END.search(text) and not _continued(scene.dialogue, index):
+        return failed(f"stops in mid-sentence: {shown(text[-30:])}")
     return _script(text)
+
+
+def _continued(dialogue: Dialogue, index: int) -> bool:
+    """True if the speaker's next message follows at once, or the dialogue ends here."""
+    after = dialogue.messages[index + 1 : index + 2]
+    return not after or after[0].speaker == dialogue.messages[index].speaker
 
 
 def _script(text: str) -> Finding:

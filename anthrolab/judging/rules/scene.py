@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from anthrolab.cards.persona import Persona
+from anthrolab.cards.scenario import Scenario
 from anthrolab.runtime.dialogue import Dialogue, Message
 
 
@@ -31,10 +32,11 @@ def failed(evidence: str) -> Finding:
 
 @dataclass(frozen=True)
 class Scene:
-    """A dialogue with the card of the evaluated role, if known."""
+    """A dialogue with the card of the evaluated role and the scenario, where they are known."""
 
     dialogue: Dialogue
     persona: Persona | None = None
+    scenario: Scenario | None = None
 
     @cached_property
     def own(self) -> list[Message]:

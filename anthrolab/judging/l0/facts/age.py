@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from anthrolab.judging.l0.framing import no_claim, sentence_before
 
 _DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"两": 2}
-_NUMBER = r"(\d{1,3}|(?:[一二三四五六七八九]?十|廿)[一二三四五六七八九]?|[四五六七八九]|[二三四五六七八九][一二三四五六七八九])"
+_NUMBER = r"(\d{1,3}|(?:[一二三四五六七八九]?十|廿)[一二三四五六七八九]?|[二三四五六七八九][一二三四五六七八九])"
 _SELF = r"(?:我|俺|咱|本人|我自己|我们俩)"
-_ADVERBS = r"(?:今年|现在|如今|都|也|已经|才|刚满|刚|满|毕竟|好歹|是|一个|个|这个|这|其实|就|还|虚岁|周岁|实岁|,|，|\s)*"
+_ADVERBS = r"(?:今年|现在|如今|都|也|已经|才|刚满|刚|满|毕竟|好歹|是|一个|个|这个|这|其实|就|还|明明|虚岁|周岁|实岁|,|，|\s)*"
 _TAIL = r"(?=$|[，,。.！!；;\s~…]|啊|呀|啦|了|咯|哦|哈|还没|还单|还在|还得|的人|的男|的女|的大|本命|属|周岁|呢)"
 
 _EXACT = re.compile(rf"{_SELF}({_ADVERBS}?){_NUMBER}\s*(周?岁)?(?![\d多几来好出\-~到至.:：/%])(?:了|啦|的人了?)?{_TAIL}")
 _THIS_YEAR = re.compile(rf"{_SELF}(?:也|都|其实|\s)*(?:今年|虚岁|周岁)(?:都|也|才|已经|刚|满|刚满|就|是|虚岁|周岁|\s)*{_NUMBER}\s*周?岁")
 _NEARLY = re.compile(rf"{_SELF}(?:今年|现在|都|也|已经|这|是|一个|个|\s)*(?:快|奔|马上|就要|快要|将近|接近|眼看|眼瞅着|要)+(?:到|奔)?{_NUMBER}(?:岁)?(?:了|的人)")
-_DECADE = re.compile(rf"{_SELF}(?:今年|现在|都|也|已经|这|是|一个|个|小|\s)*([二三四五六七八九]十|[2-9]0)(?:多|好几|来|几|出头|大几|开外)(?:岁)?(?:了|的人|的女|的男|的大|的中年|的小)")
+_DECADE = re.compile(rf"{_SELF}(?:今年|现在|都|也|才|已经|这|是|一个|个|小|\s)*([二三四五六七八九]十|[2-9]0)(?:多|好几|来|几|出头|大几|开外)(?:岁)?(?:了|的人|的女|的男|的大|的中年|的小|$|[，,。！!\s])")
 _RUNS_TO = re.compile(rf"{_SELF}(?:今年|现在|都|也|已经|这|是|要|快|马上|\s)*奔([二三四五六七八九])(?!十)(?:了|的人|$|[，,。\s])")
 _BORN = re.compile(
     rf"{_SELF}们?(?:也|都|是|可是|这种|这代|这些|这个|一个|个|作为|其实|,|\s)*((?:19|20)?\d{{2}})(?:年的|年(?:出)?生(?:的|人)?|后)(?=$|[^\d\u4e00-\u9fff]|啊|呀|了|吧|哪|都|也|的|就|没|不)"
@@ -82,7 +82,7 @@ def _is_age(m: re.Match[str], text: str, recent: Sequence[str]) -> bool:
     adverbs, stated = m[1], number(m[2])
     if m[3]:
         return stated >= 5
-    if len(m[2]) == 1 or not 10 <= stated <= 110:
+    if not 10 <= stated <= 110:
         return False
     if "今年" in adverbs or "岁" in adverbs:
         return True
@@ -91,7 +91,7 @@ def _is_age(m: re.Match[str], text: str, recent: Sequence[str]) -> bool:
     said = "了" in m.group() or "的人" in m.group() or text[m.end() : m.end() + 1] == "了"
     emphasised = re.search("都|也|已经|毕竟|才|刚满", adverbs) or not adverbs.strip()
     among_counts = _OTHER_COUNT.search(text.replace("的人", "")) or (recent and _OTHER_COUNT.search(recent[-1].replace("岁", "")))
-    return bool(said and emphasised and not (among_counts and not re.search("岁|年纪|多大", "".join([text, *recent[-1:]]))))
+    return bool((said or "才" in adverbs) and emphasised and not (among_counts and not re.search("岁|年纪|多大", "".join([text, *recent[-1:]]))))
 
 
 def _fits_birth(m: re.Match[str], age: int, year: int | None) -> bool:

@@ -13,7 +13,7 @@ _NOT_THE_PLACE = (
 _ADVERBS = r"(?:现在|目前|如今|人|就|一直|也|都|还|其实|平时|今年|可|已经|长期|常年|这边|自己|,|，|\s)*"
 _END = r"(?=$|[，,。.！!；;\s~…]|啊|呀|啦|呢|哦|嘛|哈|这边|的$|的[，,。！!\s])"
 _WORK = (
-    r"(?:上班|工作(?!室|日)|打工|定居|生活|安家|落户|买了?房|读书(?=$|[，,。\s呢啊])|上学(?=$|[，,。\s呢啊])|念书(?=$|[，,。\s呢啊])|租房|教书|开店|做生意|"
+    r"(?:上班|工作(?!室|日)|打工|定居|生活|安家|落户|买了?房|读书(?=$|[，,。\s呢啊])|上学(?=$|[，,。\s呢啊])|上大学(?=$|[，,。\s呢啊])|读研(?=$|[，,。\s呢啊])|读博(?=$|[，,。\s呢啊])|念书(?=$|[，,。\s呢啊])|租房|教书|开店|做生意|"
     r"带娃|当[老医护律警]|住(?!院|了?[两几一]晚|酒店|宾馆|民宿)|待了\d|北漂|漂着|混|长大|土生土长)"
 )
 
@@ -24,9 +24,9 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
     place = rf"({'|'.join(names)})(?:市|省|县)?{_NOT_THE_PLACE}"
     return (
         re.compile(rf"我{_ADVERBS}在{place}[^，,。！!？?\s]{{0,6}}?(?:{_WORK})(?!的(?:时候|那|朋友|同学|表|堂|哥|姐|弟|妹|叔|姨|时)|过|那|时)"),
-        re.compile(rf"我{_ADVERBS}住(?:在)?{place}[^，,。！!？?\s了过那时的酒宾民院店]{{0,6}}{_END}"),
+        re.compile(rf"我(?:家)?{_ADVERBS}住(?:在)?{place}[^，,。！!？?\s了过那时的酒宾民院店]{{0,6}}{_END}"),
         re.compile(rf"我(?:们)?(?:是|就是|也是|可是|其实是|毕竟是|本来就是|一个|是个|这个|是土生土长的?|是地道的?|是正宗的?|,|\s)*{place}(?:本地|土著|当地)?(?:人|土著|妹子|姑娘|小伙|爷们|女孩|男孩|丫头|汉子)(?!家的)"),
-        re.compile(rf"(?:我|我家)(?:就)?是{place}的{_END}"),
+        re.compile(rf"(?:我|我家)(?:就)?是{place}的{_END}|我{place}的(?=$|[，,。！!\s啊])"),
         re.compile(rf"我(?:的)?(?:老家|家)(?:就)?(?:在|是)?{place}(?:的|下面的?|农村|乡下|市区|郊区|这边|那边|人)?{_END}"),
         re.compile(rf"我(?:从小)?(?:就)?(?:在)?{place}(?:土生土长|长大)"),
         re.compile(rf"我们{place}(?:人|这边|这里|这儿|本地)"),
@@ -45,7 +45,7 @@ def contradiction(text: str, own: list[str]) -> tuple[int, int] | None:
     """The span of the first statement of living in or being from a place that the card excludes; None if none."""
     for pattern in _patterns():
         for m in pattern.finditer(text):
-            if may_be_the_same(m[1], own) or no_claim(text, m.start(), m.end()):
+            if may_be_the_same(m[m.lastindex or 1], own) or no_claim(text, m.start(), m.end()):
                 continue
             around = sentence_before(text, m.start()) + m.group() + text[m.end() : m.end() + 6]
             if _NOT_LIVING.search(around) or PAST.search(sentence_before(text, m.start())):

@@ -17,8 +17,12 @@ _DOES = re.compile(
     rf"我(?:们)?(?:这些|这种|这个|一个|作为|,|\s|现在|目前|{_ADVERBS})*(?:当|做|搞|干|跑|送|教|从事|开)({_DOING})(?:工作|这行|行业)?的(?:{_END}|(?=就|都|也|天天|哪|怎么|不|每天|最))"
     rf"|我(?:们)?(?:这些|这种|这个|一个|{_ADVERBS})*(开出租|开公交|开大车|开货车|送外卖|送快递|跑滴滴|跑运输|教书|写代码|种地|当兵)的(?:{_END}|(?=就|都|也|天天|哪|怎么|不|每天|最))"
 )
-_WORKS_AS = re.compile(rf"我(?:现在|目前|就|也|还)*在[^，,。！!？?\s]{{1,10}}(?:当|做)({_PLAIN}){_END}")
-_US = re.compile(r"我们(?:这些|这种)?(程序员|码农|外卖员|快递员|骑手|学生党|设计师|公务员)(?=$|[，,。！!\s]|哪|都|就|也|不|天天|每天|没|又|这行)")
+_WORKS_AS = re.compile(rf"我(?:现在|目前|就|也|还)*在[^，,。！!？?\s]{{1,10}}(?:(?:当|做)({_PLAIN})|(教书))(?:的)?{_END}")
+_US = re.compile(r"我(程序员|码农|公务员|学生党|大学生|研究生|高中生)(?=$|[，,。！!\s]|一个)|我们(?:这些|这种)?(程序员|码农|外卖员|快递员|骑手|学生党|设计师|公务员)(?=$|[，,。！!\s]|哪|都|就|也|不|天天|每天|没|又|这行)")
+_YEARS = re.compile(
+    rf"我(?:都|也|已经)*(?:当|做|干)({_PLAIN})(?:都|也|已经|有|快)*(?:\d+|[一两三四五六七八九十几]+)(?:多)?年(?:多)?了"
+    rf"|我(?:的)?(?:职业|工作|本职)(?:就)?是({_PLAIN}){_END}"
+)
 _STUDENT = re.compile(
     rf"我(?:现在|今年|才|还|也|还在|在|,|\s|{_ADVERBS})*(?:上|读|念|在读)?(大[一二三四]|高[一二三]|研[一二三]|博[一二三])(?:的学生|学生|狗|党)?(?:了|的)?(?=$|[，,。！!\s]|啊|呀|啦|呢|哦)"
     rf"|我(?:现在|今年|还|也|都|才|一直|,|\s)*(还在上学|还在读书|还在念书|在读研|在读博|还没毕业|上高中呢|上大学呢|上初中呢)(?=$|[，,。！!\s]|啊|呀|呢|哦)"
@@ -33,7 +37,7 @@ _NOT_NOW = re.compile("以前|之前|曾|原来|本来|当年|那时|小时候|�
 
 def contradiction(text: str, own: list[str]) -> tuple[int, int] | None:
     """The span of the first statement of an occupation that the card's words `own` exclude; None if none."""
-    for pattern in (_IS, _ONE, _DOES, _WORKS_AS, _US, _STUDENT, _RETIRED):
+    for pattern in (_IS, _ONE, _DOES, _WORKS_AS, _US, _YEARS, _STUDENT, _RETIRED):
         for m in pattern.finditer(text):
             stated = next(g for g in reversed(m.groups()) if g)
             if pattern is _IS and stated in OFTEN_A_ROLE and m[1] not in ("一名", "名", "一位", "位"):

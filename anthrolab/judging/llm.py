@@ -1,0 +1,196 @@
+"""The model judge: one call per evaluated turn, one per dialogue, at zero temperature (paper sections 5.3 and 6.1)."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from anthrolab.cards.persona import Persona
+from anthrolab.cards.scenario import Scenario
+from anthrolab.errors import AnthrolabError
+from anthrolab.files import content_hash
+from anthrolab.judging import materials
+from anthrolab.judging.answers import Answers, answer_schema, read_answers
+from anthrolab.judging.rubric import Need, Rubric, Scope
+from anthrolab.judging.verdict import JUDGED_L0, BoxVerdict, JudgeFault, L0Answer, TurnVerdict, Verdict
+from anthrolab.models.client import ModelClient, ModelError, Request
+from anthrolab.models.structured import Ladder
+from anthrolab.runtime.dialogue import Dialogue, Speaker
+
+PROMPTS = ("turn.md", "dialogue.md", "question.md")
+SOURCES = ("llm.py", "materials.py", "fence.py", "answers.py")
+REASKS = 1
+"""Times that a call asks again for the ids without a usable answer."""
+
+_AGAIN = "上一次的回答里这些编号没有可用的答案，请重新作答，每个编号只答一次。"
+
+
+@cache
+def template(name: str) -> Template:
+    """A prompt file of this room."""
+    return Template((files("anthrolab.judging") / "prompts" / name).read_text(encoding="utf-8"))
+
+
+def rubric_text(rubric: Rubric, scope: Scope) -> str:
+    """The checkboxes of a scope as they stand in the prompt."""
+    lines = []
+    for dimension in rubric.of_scope(scope):
+        lines.append(f"{dimension.id} {dimension.name}")
+        lines += [f"- {box.id} {box.question}{f'（{box.note}）' if box.note else ''}" for box in dimension.checkboxes]
+    return "\n".join(lines)
+
+
+@dataclass
+class _Call:
+    """One call and what came of it; `number` is the turn's index, None for the dialogue."""
+
+    scope: Scope
+    number: int | None
+    ids: list[str]
+    answers: Answers = field(default_factory=Answers)
+    errors: list[JudgeFault] = field(default_factory=list)
+    rungs: Counter[str] = field(default_factory=Counter)
+
+    def fault(self, kind: str, message: str) -> None:
+        self.errors.append(JudgeFault(scope=self.scope, turn_index=self.number, fault=kind, message=message))
+
+
+class LLMJudge:
+    """A judge (see `verdict.Judge`) that asks a model.
+
+    client, model: who is asked. rubric: what is asked. name: what tables call it.
+    params: further fields of the request body; `temperature` is 0 unless they set it to None, which leaves it out
+        (for servers that take no temperature); any other temperature is refused with AnthrolabError.
+    semaphore: held during each request, to bound the requests under way over many dialogues.
+
+    No failed call raises: its checkboxes are unassessed as `model_error:<fault>` and the verdict is marked
+    incomplete, so that the dialogue can be judged again. Answers that cannot be used are asked for once more,
+    by themselves, and then stay unassessed under their reason.
+    """
+
+    def __init__(
+        self,
+        client: ModelClient,
+        model: str,
+        rubric: Rubric,
+        *,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        semaphore: asyncio.Semaphore | None = None,
+    ) -> None:
+        self.name = name or model
+        self.rubric = rubric
+        given = {"temperature": 0, **(params or {})}
+        if given["temperature"] not in (0, None):
+            raise AnthrolabError(
+                f"judge {self.name}: temperature is {given['temperature']}; a judge answers at temperature 0 "
+                "(or null, if the server takes none)"
+            )
+        self.params = {key: value for key, value in given.items() if (key, value) != ("temperature", None)}
+        self.ladder = Ladder()
+        self._client, self._model, self._semaphore = client, model, semaphore
+        self._systems: dict[Scope, str] = {
+            scope: template(f"{scope}.md").substitute(rubric=rubric_text(rubric, scope))
+            for scope in ("turn", "dialogue")
+        }
+
+    @cached_property
+    def identity(self) -> str:
+        """Changes with the model, its server, the parameters, the rubric, the prompts and how answers are read."""
+        parts = [template(name).template for name in PROMPTS]
+        parts += [(files("anthrolab.judging") / name).read_text(encoding="utf-8") for name in SOURCES]
+        return content_hash([self._client.identity, self._model, self.params, self.rubric.hash, parts])
+
+    async def judge(
+        self, dialogue: Dialogue, personas: Mapping[Speaker, Persona], scenario: Scenario | None
+    ) -> Verdict:
+        """The verdict on the evaluated role; all calls of the dialogue run at the same time."""
+        persona = personas.get(dialogue.evaluated_role)
+        known: dict[Need, bool] = {"persona": persona is not None, "scenario": scenario is not None}
+        background = f"{materials.person(persona)}\n\n{materials.situation(scenario, dialogue)}\n\n"
+        indices = dialogue.turns()
+        local = [_Call("turn", number, self._ids("turn", known)) for number in range(1, len(indices) + 1)]
+        l0 = [i for i in JUDGED_L0 if i != "L0-06" or persona]
+        whole = _Call("dialogue", None, self._ids("dialogue", known) + l0)
+        if indices:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._ask(whole, background + materials.whole(dialogue), indices))
+                for call, index in zip(local, indices, strict=True):
+                    group.create_task(self._ask(call, background + materials.window(dialogue, index), indices))
+        else:
+            whole.answers.missing = dict.fromkeys(whole.ids, "no_turns")
+        calls = [*local, whole]
+        return Verdict(
+            dialogue_id=dialogue.dialogue_id,
+            judge=self.name,
+            judge_identity=self.identity,
+            rubric=self.rubric.hash,
+            complete=not any(error.fault.startswith("model_error:") for call in calls for error in call.errors),
+            turns=[
+                TurnVerdict(turn_index=number, message_index=index, boxes=self._card(call, known))
+                for number, (call, index) in enumerate(zip(local, indices, strict=True), 1)
+            ],
+            dialogue=self._card(whole, known),
+            l0=[_l0_answer(whole, i) for i in JUDGED_L0],
+            errors=[error for call in calls for error in call.errors],
+            rungs=dict(sorted(sum((call.rungs for call in calls), Counter[str]()).items())),
+        )
+
+    def _ids(self, scope: Scope, known: Mapping[Need, bool]) -> list[str]:
+        return [box.id for box in self.rubric.boxes(scope) if all(known[need] for need in box.needs)]
+
+    async def _ask(self, call: _Call, material: str, messages: Sequence[int]) -> None:
+        """Fill in a call's answers, asking once more for the ids that got none."""
+        open_ids = call.ids
+        for attempt in range(1 + REASKS):
+            question = template("question.md").substitute(ids="、".join(open_ids), again=_AGAIN if attempt else "")
+            request = Request(
+                self._model,
+                messages=[
+                    {"role": "system", "content": self._systems[call.scope]},
+                    {"role": "user", "content": f"{material}\n\n{question}"},
+                ],
+                params=self.params,
+                salt=f"again-{attempt}" if attempt else "",
+            )
+            try:
+                async with self._room():
+                    reply, rung = await self.ladder.ask(self._client, request, answer_schema(open_ids))
+            except ModelError as error:
+                call.fault(f"model_error:{error.fault}", str(error))
+                call.answers.missing = dict.fromkeys(open_ids, f"model_error:{error.fault}")
+                return
+            call.rungs[rung] += 1
+            got = read_answers(reply.text, open_ids, messages, reply.truncated)
+            call.answers.boxes |= got.boxes
+            call.answers.l0 |= got.l0
+            call.answers.missing = got.missing
+            if unknown := [i for i in got.unknown if i not in call.ids]:
+                call.fault("unknown_id", ", ".join(unknown)[:200])
+            open_ids = list(got.missing)
+            if not open_ids:
+                return
+        for reason, count in sorted(Counter(call.answers.missing.values()).items()):
+            ids = ", ".join(i for i in open_ids if call.answers.missing[i] == reason)
+            call.fault(reason, f"no usable answer to {count} of {len(call.ids)} after asking again: {ids}")
+
+    def _room(self) -> AbstractAsyncContextManager[object]:
+        return self._semaphore or nullcontext()
+
+    def _card(self, call: _Call, known: Mapping[Need, bool]) -> list[BoxVerdict]:
+        """Every checkbox of the scope, in the rubric's order."""
+        card = []
+        for box in self.rubric.boxes(call.scope):
+            lacking = [f"no_{need}" for need in box.needs if not known[need]]
+            unassessed = lacking[0] if lacking else call.answers.missing.get(box.id)
+            card.append(call.answers.boxes.get(box.id) or BoxVerdict(id=box.id, unassessed=unassessed))
+        return card
+
+
+def _l0_answer(whole: _Call, i: str) -> L0Answer:
+    return whole.answers.l0.get(i) or L0Answer(id=i, unassessed=whole.answers.missing.get(i, "no_persona"))
