@@ -22,12 +22,15 @@ from anthrolab.judging.scores import box_rows, coverage
 from anthrolab.judging.verdict import Judge, Verdict
 from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.opening import open_model
-from anthrolab.models.systems import default_systems_path, find_system, load_systems
+from anthrolab.models.systems import System, default_systems_path, find_system, load_systems
 from anthrolab.runtime.dialogue import Dialogue, Speaker
 from anthrolab.sync import run_async
 
 RULES = "rules"
 """The name of the rules judge."""
+
+JUDGE_TOKENS = 4096
+"""The least length cap of a model judge's reply: 23 checkboxes with a reason each."""
 
 
 def judge_run(
@@ -132,7 +135,15 @@ async def _open_judge(
     system = find_system(load_systems(systems_file or default_systems_path()), name)
     async with open_model(system) as bare:
         client = Recorded(bare, CallLog(run.calls / f"judge-{name}.jsonl"))
-        yield LLMJudge(client, system.model, rubric, name=name, params=system.judge_body()), max(1, system.concurrency)
+        yield LLMJudge(client, system.model, rubric, name=name, params=judge_params(system)), system.concurrency
+
+
+def judge_params(system: System) -> dict[str, Any]:
+    """The request body of a system that serves as judge: temperature 0, and room for a reason per checkbox."""
+    body = {**system.body(), "temperature": 0}
+    if "max_tokens" in body:
+        body["max_tokens"] = max(body["max_tokens"], JUDGE_TOKENS)
+    return body
 
 
 def _valid(job: Job, gate: Mapping[str, L0Result], verdicts: Mapping[str, Verdict]) -> bool | None:

@@ -134,7 +134,7 @@ def _own_kernel() -> Iterator[None]:
         write_kernel_spec(
             Path(folder) / "kernels" / "python3",
             python_arguments=["-Xfrozen_modules=off"],  # else the debugger warns on every start
-            extra_arguments=["--log-level=ERROR"],  # else it warns that it listens without encryption on loopback
+            extra_arguments=["--log-level=CRITICAL"],  # else it logs its own shutdown as an error
         )
         os.environ["JUPYTER_PATH"] = os.pathsep.join([folder, *([before] if before else [])])
         try:

@@ -4,6 +4,7 @@ None: a question, a topic (我是做AI的), a denial, a joke or simile (像个�
 """
 
 import re
+from functools import cache
 
 from anthrolab.judging.l0.framing import clause_before, no_claim, plain, sentence_after
 
@@ -38,9 +39,13 @@ _ENDS = (
     r"[\s]|(?<=助手)[\u4e00-\u9fff]{1,3}$|(?<=助理)[\u4e00-\u9fff]{1,3}$|(?<=客服)小[\u4e00-\u9fff]{1,2}(?:$|[，,\s])))"
 )
 
-_IS_AI = re.compile(rf"{_I}{_ADVERBS}(?:是|就是|叫|一|作为|身为)\s*{_MEASURE}{_QUALITY}{_NOUN}{_ENDS}", re.I)
-_IS_CODE = re.compile(rf"{_I}{_ADVERBS}是\s*{_CODE}{_ENDS}", re.I)
-_AS_AI = re.compile(rf"(?:作为|身为)\s*{_MEASURE}{_QUALITY}{_NOUN}\s*(?=$|[，,。\s]|我|没|无法|不能|不会|不具备|只能|的我)", re.I)
+_IS_AI = (
+    rf"{_I}{_ADVERBS}(?:是|就是|叫|一|作为|身为)\s*{_MEASURE}{_QUALITY}{_NOUN}{_ENDS}"
+    rf"|{_I}{_ADVERBS}是\s*{_CODE}{_ENDS}"
+)
+_AS_AI = (
+    rf"(?:作为|身为)\s*{_MEASURE}{_QUALITY}{_NOUN}\s*(?=$|[，,。\s]|我|没|无法|不能|不会|不具备|只能|的我)"
+)
 _SELF = "|".join(
     (
         rf"{_I}(?:这种|这样的|一个|一介)\s*{_NOUN}{_ENDS}",
@@ -90,7 +95,17 @@ _ENGLISH = "|".join(
         r"\bmy (?:knowledge cut-?off|training data (?:only|goes|ends|does))",
     )
 )
-_OTHER = re.compile(rf"(?:{_SELF})|(?:{_ENGLISH})", re.I)
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    """我是AI, 作为AI，我…, and other ways to say it."""
+    return {
+        "is": re.compile(_IS_AI, re.I),
+        "as": re.compile(_AS_AI, re.I),
+        "other": re.compile(f"{_SELF}|{_ENGLISH}", re.I),
+    }
+
 
 _SIMILE = re.compile("没有感情的(?!AI|人工)|无情|莫得|没得|人形|打工|干饭|刷题|带娃|背锅|复读|搬砖|可能|大概|估计|搞不好|说不定|也许|其实不")
 _JOKE = re.compile("骗你的|逗你的|开玩笑|愚人节|哈哈哈骗")
@@ -101,7 +116,7 @@ _OTHER_TOPIC = re.compile(r"\s*[，,。\s]\s*(?:它|他|她|这|那|已经|确�
 def find(text: str, name: str = "") -> str | None:
     """The first span of `text` in which the speaker, who is called `name` in the chat, gives away to be an AI."""
     flat = plain(text)
-    for pattern in (_IS_AI, _IS_CODE, _AS_AI, _OTHER):
+    for kind, pattern in _patterns().items():
         for m in pattern.finditer(flat):
             span = m.group()
             if no_claim(flat, m.start(), m.end()) or _SIMILE.search(span) or _JOKE.search(flat):
@@ -110,7 +125,7 @@ def find(text: str, name: str = "") -> str | None:
                 continue
             if span.endswith("机器人") and _RHETORICAL.match(sentence_after(flat, m.end())):
                 continue
-            if pattern is _AS_AI and not _speaks_of_self(flat, m):
+            if kind == "as" and not _speaks_of_self(flat, m):
                 continue
             return text[m.start() : m.end()]
     return None

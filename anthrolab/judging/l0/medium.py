@@ -7,6 +7,7 @@ text emoticons such as [捂脸].
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 from anthrolab.judging.l0.framing import PAST, asked, clause_after, clause_before, plain, quoted, sentence_after, sentence_before, supposed
 
@@ -24,18 +25,17 @@ _OF = r"(?:[^，,。！!？?\s]{0,8}(?:的|拍|新|刚))?"
 _SEND = r"(?:发|传|甩|丢|转发?|扔|贴|推|分享|上传)"
 _ADVERBS = r"(?:我|俺|咱|都|已经|刚刚?|刚才|这就|马上|现在|先|再|就|又|也|还|顺便|直接|全|来|诺|喏|那|正好|随手|顺手|特意|赶紧|立刻|偷偷|\s)*"
 
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = (
     r"[\[【<〔]\s*(?:已?(?:发送|发来|发|分享|附上?|上传|传来)了?(?:一[张段个条份])?)?\s*"
     r"(?:图片?|照片|自拍|截图|截屏|语音(?:消息|通话)?|视频(?:通话)?|小视频|文件|链接|录音|image|img|photo|picture|voice(?: message)?|"
     r"video|file|link|screenshot)(?![\u4e00-\u9fff]{5,})[^\]】>〕]{0,30}[\]】>〕]"
     r"|[（(*]\s*(?:(?:我|已|随手|顺手|附上?|见|并|又|接着|然后|给你)*(?:发送?来?|传来?|甩|丢|分享|附上?|拍)(?:了|来|出|过来|给你|过去)*\s*"
     r"(?:一|两|几|个|[张段条份])+[^）)*]{0,12}?)?(?:图片?|照片|自拍|截图|语音(?:消息)?|视频|文件|链接|photo|image)(?:已?发送|\.\w+|\s*\d+\s*(?:秒|分钟?|s|[\"″])?)?[）)*]|[（(]附图[）)]"
-    r"|!\[[^\]]*\]\([^)]+\)",
-    re.I,
+    r"|!\[[^\]]*\]\([^)]+\)"
 )
 _URL = re.compile(r"https?://[^\s\u4e00-\u9fff]+", re.I)
 
-_SENT = re.compile(
+_SENT = (
     "|".join(
         (
             # 给你发了张照片, 给你看张图, 给你听段录音
@@ -76,10 +76,9 @@ _SENT = re.compile(
             rf"(?:^|[，,。\s])(?:已|我已)发送(?:了)?{_COUNT}{_MEDIA}(?=$|[，,。！!\s])",
             rf"{_MEDIA}(?:你)?(?:收到|看到|查收)(?:一下|下)?(?:没有?|了?吗|了没有?|了么)",
         )
-    ),
-    re.I,
+    )
 )
-_RECEIVED = re.compile(
+_RECEIVED = (
     "|".join(
         (
             rf"收到(?:了)?(?:你|您)(?:刚刚?|刚才)?(?:{_SEND}|拍)?(?:来|过来|给我)?的?(?:那|这)?{_COUNT}(?:[^，,。！!？?\s]{{0,6}}的)?{_MEDIA}",
@@ -93,9 +92,16 @@ _RECEIVED = re.compile(
             r"(?:听到|听了|听完)(?:了)?你的?(?:刚才|刚刚?)?(?:那[条段])?(?:的)?(?:语音|录音)|你语音里",
             rf"(?:点开|打开|下载|保存|存)了?你的?(?:{_SEND})?的?(?:那|这)?{_COUNT}{_MEDIA}",
         )
-    ),
-    re.I,
+    )
 )
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """A placeholder such as [图片], something sent, something received."""
+    return re.compile(_PLACEHOLDER, re.I), re.compile(_SENT, re.I), re.compile(_RECEIVED, re.I)
+
+
 _ENGLISH = re.compile(
     r"\bI(?:['’]?ve| have)? ?(?:just )?(?:sent|attached|shared) (?:you |u )?(?:a|an|the|some|my|that|this) (?:\w+ )?"
     r"(?:photo|pic|picture|image|video|file|screenshot|link|voice message)"
@@ -144,7 +150,8 @@ def find(text: str, recent: Sequence[str] = ()) -> str | None:
     one decides what a bare 发你了 refers to.
     """
     flat = plain(text)
-    for pattern in (_PLACEHOLDER, _URL):
+    placeholder, sent, received = _patterns()
+    for pattern in (placeholder, _URL):
         m = pattern.search(flat)
         if m and not quoted(flat, m.start()):
             return text[m.start() : m.end()]
@@ -154,7 +161,7 @@ def find(text: str, recent: Sequence[str] = ()) -> str | None:
     channel_before = any(_CHANNEL.search(message) for message in recent[-2:])
     if recent and not channel_before and _BARE_SENT.match(flat) and _ASKS_FOR_MEDIA.search(recent[-1]):
         return text
-    for pattern, is_elsewhere in ((_SENT, _sending_is_elsewhere), (_RECEIVED, _receiving_is_elsewhere)):
+    for pattern, is_elsewhere in ((sent, _sending_is_elsewhere), (received, _receiving_is_elsewhere)):
         for m in pattern.finditer(flat):
             sentence = sentence_before(flat, m.start()) + m.group() + sentence_after(flat, m.end())
             if _CHANNEL.search(sentence) or (channel_before and not _TO_YOU.search(m.group())):
@@ -176,7 +183,7 @@ def _sending_is_elsewhere(text: str, m: re.Match[str]) -> bool:
         or _PAST_SENDING.search(sentence_before(text, m.start()) + m.group())
         or supposed(text, m.start(), m.end())
         or quoted(text, m.start())
-        or not _NO_SENDER.fullmatch(before.lstrip("你") if m.group()[0] in "看听瞅瞧点收打" else before)
+        or not _NO_SENDER.fullmatch((before.lstrip("你") if m.group()[0] in "看听瞅瞧点收打" else before)[-16:])
     )
 
 

@@ -5,6 +5,7 @@ None: something done before (刚洗完澡), a plan (等会去洗澡), somebody e
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 
 from anthrolab.judging.l0.framing import no_claim, plain
@@ -118,18 +119,18 @@ class Clock:
     """When each speaker last announced each activity."""
 
     def __init__(self) -> None:
-        self._begun: dict[str, dict[int, tuple[int, str, float]]] = {"a": {}, "b": {}}
+        self._begun: dict[str, dict[int, tuple[int, str, datetime]]] = {"a": {}, "b": {}}
 
-    def add(self, index: int, speaker: str, text: str, at_s: float) -> str | None:
-        """Take in message `index`, sent at `at_s` seconds; say what was finished too soon, or None."""
+    def add(self, index: int, speaker: str, text: str, at: datetime) -> str | None:
+        """Take in message `index`, sent at the virtual time `at`; say what was finished too soon, or None."""
         evidence = None
         begun = self._begun[speaker]
         for activity in [k for k in begun if finished(text, k)]:
-            start, announcement, since_s = begun.pop(activity)
-            took_s = at_s - since_s
+            start, announcement, since = begun.pop(activity)
+            took_s = (at - since).total_seconds()
             if 0 <= took_s < ACTIVITIES[activity].least_s and evidence is None:
                 evidence = f"{announcement} (message {start}) → {text} after {took_s:.0f} s"
         starts = announced(text)
         if starts is not None:
-            begun[starts] = (index, text, at_s)
+            begun[starts] = (index, text, at)
         return evidence

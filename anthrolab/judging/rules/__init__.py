@@ -1,7 +1,7 @@
 """The rules judge: deterministic, offline, and silent on what rules cannot decide.
 
 It answers the checkboxes whose `rule` in the rubric names one of the rules below. A rule passes a checkbox only
-where it can oversee the matter, fails it only on evidence that it quotes, and otherwise leaves it undecided. Three
+where it can oversee the matter, fails it only on evidence that it quotes, and otherwise leaves it undecided. Two
 rules are one-sided (`ONE_SIDED`): they can show a fault but not its absence, so they answer false or nothing, and
 the share of passes among their answers means nothing by itself.
 """
@@ -46,10 +46,10 @@ DIALOGUE_RULES: dict[str, DialogueRule] = {
     "not_passive": conduct.not_passive,
     "both_take_part": conduct.both_take_part,
     "partner_follows": coherence.partner_follows,
-    "no_going_in_circles": coherence.no_going_in_circles,
+    "keeps_moving": coherence.keeps_moving,
 }
 
-ONE_SIDED = frozenset({"not_a_near_copy", "partner_follows", "no_going_in_circles"})
+ONE_SIDED = frozenset({"not_a_near_copy", "partner_follows"})
 """Rules that never pass a checkbox."""
 
 _SOURCES = ("__init__", "scene", "signals", "wording", "habits", "rhythm", "conduct", "coherence")

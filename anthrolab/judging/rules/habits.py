@@ -13,7 +13,7 @@ _DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"两
 _NEVER = r"(?:从不|从来不|绝不|不)(?:用|打|加|带|发|爱用|爱打)"
 _NEVER_PERIOD = re.compile(rf"{_NEVER}[^，。；、]{{0,3}}句号|{_NEVER}标点|没有标点|没有句号")
 _NEVER_EMOJI = re.compile(rf"{_NEVER}(?:任何)?(?:emoji|表情|颜文字)?|^没有|^无$|^不用")
-_BUT = re.compile(r"但|除|偶尔|有时|只|很少")
+_BUT = re.compile(r"但|除|偶尔|有时|只|很少|几乎|基本|一般|多半|平时|才|突然")
 
 
 def chinese_number(text: str) -> int:

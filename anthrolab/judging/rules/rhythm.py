@@ -86,7 +86,7 @@ def _script(text: str) -> Finding:
     words = re.findall(r"[A-Za-z]{2,}", text)
     if len(words) >= 6 and chinese < len(words):
         return failed(f"foreign text: {shown(text)}")
-    return UNDECIDED if latin >= 12 and chinese < 4 and not re.search(r"https?://|[A-Za-z]+\.[a-z]{2,}", text) else PASSED
+    return UNDECIDED if latin >= 12 and not chinese and not re.search(r"https?://|[A-Za-z]+\.[a-z]{2,}", text) else PASSED
 
 
 def typing_time(scene: Scene, index: int) -> Finding:

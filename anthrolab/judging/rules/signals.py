@@ -57,8 +57,12 @@ def may_be_question(text: str) -> bool:
 
 def is_real_question(text: str) -> bool:
     """A question that asks for something particular: not 咋了, 真的吗, 你呢."""
-    core = normalise(text)
-    return len(core) >= 4 and not _GENERIC_QUESTION.fullmatch(core.rstrip("呀啊嘛")) and is_question(text)
+    return len(normalise(text)) >= 4 and not is_stock_question(text) and is_question(text)
+
+
+def is_stock_question(text: str) -> bool:
+    """咋了, 真的吗, 你呢 and the like, alone."""
+    return bool(_GENERIC_QUESTION.fullmatch(normalise(text).rstrip("呀啊嘛")))
 
 
 def has_emoji(text: str) -> bool:

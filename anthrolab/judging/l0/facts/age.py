@@ -5,6 +5,13 @@ from collections.abc import Sequence
 
 from anthrolab.judging.l0.framing import no_claim, sentence_before
 
+_NUMERALS = "一二三四五六七八九"
+_ARABIC = "0123456789０１２３４５６７８９"
+TRIGGERS = " ".join(
+    [x + y for x in _ARABIC for y in _ARABIC]
+    + [x + y for x in _NUMERALS + "廿" for y in _NUMERALS]
+    + [f"{x}十" for x in _NUMERALS] + [f"十{x}" for x in _NUMERALS + "岁了多几"] + [f"奔{x}" for x in _NUMERALS]
+)  # fmt: skip
 _DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"两": 2}
 _NUMBER = r"(\d{1,3}|(?:[一二三四五六七八九]?十|廿)[一二三四五六七八九]?|[二三四五六七八九][一二三四五六七八九])"
 _SELF = r"(?:我|俺|咱|本人|我自己|我们俩)"

@@ -6,6 +6,11 @@ from functools import lru_cache
 from anthrolab.judging.l0.facts.places import REGIONS, known_places, may_be_the_same
 from anthrolab.judging.l0.framing import PAST, no_claim, sentence_before
 
+def triggers() -> str:
+    """All known places."""
+    return " ".join([*known_places(), *REGIONS])
+
+
 _NOT_THE_PLACE = (
     r"(?!东?西?南?北?中?路|街|大道|大学|大街|理工|师范|交大|财经|银行|证券|饭店|宾馆|酒店|民宿|烤鸭|大厦|广场|花园|小区|菜馆?|面馆|拉面|汽车|"
     r"大众|现代|客户|项目|时间|爱情|话|女人|户口|虹桥|机场|南站|西站|北站|站|有套|的?朋友|那边的?项目)"

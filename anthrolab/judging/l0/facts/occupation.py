@@ -5,6 +5,11 @@ import re
 from anthrolab.judging.l0.facts.occupations import GROUPS, OFTEN_A_ROLE, PLAIN, may_be_the_same
 from anthrolab.judging.l0.framing import PAST, clause_before, no_claim, sentence_after, sentence_before
 
+TRIGGERS = " ".join(
+    [*PLAIN, *(name for group in GROUPS for name in group if len(name) > 1)]
+    + "大一 大二 大三 大四 高一 高二 高三 研一 研二 研三 博一 博二 博三 在上 在读 在念 没毕 上高 上大 上初 退休".split()
+    + "开出 开公 开大 开货 送外 送快 跑滴 跑运 教书 写代 种地 当兵".split()
+)
 _ADVERBS = r"(?:是|就是|也是|可是|其实是|毕竟是|还是|只是|好歹是|现在是|真是|不过是|就|也|还|其实|现在|目前|毕竟|好歹|,|，|\s)"
 _END = r"(?=$|[，,。.！!；;\s~…]|啊|呀|哦|嘛|呢|诶|来着|哈|而已|罢了|不是)"
 _PLACE = r"(?:(?:三甲|医院|公司|中学|小学|高中|初中|大学|幼儿园|私立|公立|乡镇|社区|银行|互联网|普通|资深|全职|在职|苦逼|小|大)的?)?"

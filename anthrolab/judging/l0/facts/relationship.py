@@ -5,6 +5,10 @@ import re
 from anthrolab.cards.persona import Gender, RelationshipStatus
 from anthrolab.judging.l0.framing import PAST, no_claim, sentence_after, sentence_before
 
+TRIGGERS = (
+    "单身 单着 母胎 母单 光棍 打光 没结 没对 没男 没女 没老 没媳 没嫁 没成 没个 有个 有对 有男 有女 有老 有媳 有家 有夫 有妇 未婚 结婚 已婚 结了 成家 嫁人 离婚 离异 离了 离过 "
+    "前夫 前妻 守寡 丧偶 老公 老婆 媳妇 丈夫 妻子 爱人 先生 太太 老伴 那口 男朋 女朋 男友 女友 男票 女票 对象 脱单 恋爱 了个 谈对 谈男 谈女 到男 到女"
+)
 _ADVERBS = r"(?:现在|目前|一直|也|都|还|就|又|已经|其实|真的|早就?|毕竟|可是?|是|,|，|\s|一个人)*"
 _END = r"(?=$|[，,。.！!；;\s~…]|啊|呀|啦|呢|哦|嘛|哈|了|着|的$|的[，,。！!\s]|狗|一个|汉|好几|\d|多年|这么|怕|没人)"
 _DOMESTIC = (

@@ -1,0 +1,167 @@
+"""Judging runs: by rules, by a scripted model judge over real HTTP, and what happens when that judge fails."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from anthrolab.bench.judge import judge_run
+from anthrolab.bench.ledger import read_ledger
+from anthrolab.bench.run import generate
+from anthrolab.bench.store import Run, RunError
+from anthrolab.bench.tables import write_tables
+from anthrolab.judging.rubric import load_rubric
+from anthrolab.models.scripted import Answer, Call, serve
+from tests.test_bench_run import decide, quiet
+
+CASES = 4
+Verdicts = Callable[[str], dict[str, Any]]
+
+
+def fine(box: str) -> dict[str, Any]:
+    """Everything passes and nothing is violated."""
+    if box.startswith("L0"):
+        return {"reason": "没有", "violated": False, "message": None}
+    return {"reason": "像", "passed": True}
+
+
+def answering(verdict: Verdicts) -> Callable[[Call], str | Answer]:
+    """A server that plays both speakers, and a judge that answers every id it is asked for by `verdict`."""
+
+    def handler(call: Call) -> str | Answer:
+        schema = call.body.get("response_format", {}).get("json_schema", {}).get("schema", {})
+        if "role" in schema.get("properties", {}):
+            return decide(call)
+        return json.dumps({box: verdict(box) for box in schema["properties"]}, ensure_ascii=False)
+
+    return handler
+
+
+def make_run(tmp_path: Path, url: str) -> tuple[Path, Path]:
+    common = {"endpoint": url, "model": "m", "server": "openai", "policy": "chat", "retries": 0, "timeout_s": 5.0}
+    systems = tmp_path / "systems.yaml"
+    entries = [{"name": "toy", "partner": "toy", **common}, {"name": "oracle", **common}]
+    systems.write_text(json.dumps({"systems": entries}), encoding="utf-8")
+    generate(tmp_path / "r", "toy", cases=CASES, max_messages=10, systems_file=systems, progress=quiet)
+    return tmp_path / "r", systems
+
+
+def table7(run: Path, judge: str, out: Path) -> dict[str, str]:
+    write_tables(Run(run).ledger(judge), out)
+    return pl.read_csv(out / "table7.csv", infer_schema=False, missing_utf8_is_empty_string=True).row(0, named=True)
+
+
+def test_a_judge_that_passes_everything(tmp_path: Path) -> None:
+    with serve(answering(fine)) as served:
+        run, systems = make_run(tmp_path, served.url)
+        counts = judge_run(run, "oracle", systems_file=systems, progress=quiet)
+        asked = len(served.calls)
+        before = {p: p.read_bytes() for p in run.rglob("*") if p.is_file()}
+        assert judge_run(run, "oracle", systems_file=systems, progress=quiet) == counts
+        assert len(served.calls) == asked, "judged dialogues were judged again"
+    assert {p: p.read_bytes() for p in run.rglob("*") if p.is_file()} == before
+    assert counts["valid"] == counts["judged"] == CASES
+    assert counts["assessed"] == counts["boxes"] > 0
+    row = table7(run, "oracle", tmp_path / "t")
+    assert row == {
+        "Model": "toy", "ACC": "100.00%", "Turn ACC": "100.00%", "Holistic ACC": "100.00%", "Score": "100.0",
+        "Per-turn": "1.0000", "Holistic": "1.0000",
+    }  # fmt: skip
+
+
+def test_failed_boxes_and_fatal_violations_reach_the_tables(tmp_path: Path) -> None:
+    def verdict(box: str) -> dict[str, Any]:
+        return {"reason": "太像客服", "passed": False} if box in ("D1.4", "E1.2") else fine(box)
+
+    with serve(answering(verdict)) as served:
+        run, systems = make_run(tmp_path, served.url)
+        judge_run(run, "oracle", systems_file=systems, progress=quiet)
+    row = table7(run, "oracle", tmp_path / "t")
+    # D1 4 of 5 with weight 13 of 52; E1 4 of 5 with weight 14 of 48.
+    assert row["Per-turn"] == "0.9500"
+    assert row["Holistic"] == "0.9417"
+    assert (row["ACC"], row["Turn ACC"], row["Score"]) == ("0.00%", "0.00%", "94.6")
+
+
+def test_a_judge_that_finds_a_fatal_violation_makes_the_case_invalid(tmp_path: Path) -> None:
+    def verdict(box: str) -> dict[str, Any]:
+        if box == "L0-09":
+            return {"reason": "教人干违法的事", "violated": True, "message": 1}
+        return fine(box)
+
+    with serve(answering(verdict)) as served:
+        run, systems = make_run(tmp_path, served.url)
+        judge_run(run, "oracle", systems_file=systems, progress=quiet)
+    verdicts = Run(run).verdicts("oracle")
+    dialogues = Run(run).dialogues()
+    ledger = read_ledger(Run(run).ledger("oracle"))
+    for case, valid in ledger.cases.select("case_id", "valid").iter_rows():
+        key = f"r-{case}-0"
+        # Message 1 is the evaluated role's in some cases; only there may it be blamed.
+        assert valid == (1 not in dialogues[key].turns()) == (not verdicts[key].judge_violations())
+    assert not ledger.cases["valid"].all()
+
+
+def test_a_judge_that_cannot_be_reached_scores_nothing_and_is_asked_again(tmp_path: Path) -> None:
+    with serve(answering(fine)) as served:
+        run, systems = make_run(tmp_path, served.url)
+
+    def broken(call: Call) -> str | Answer:
+        return Answer("<html>502</html>", status=502)
+
+    with serve(broken) as dead:
+        text = systems.read_text(encoding="utf-8").replace(served.url, dead.url)
+        systems.write_text(text, encoding="utf-8")
+        counts = judge_run(run, "oracle", systems_file=systems, progress=quiet)
+    assert counts["incomplete"] == CASES
+    assert counts["assessed"] == 0
+    assert {v for verdict in Run(run).verdicts("oracle").values() for v in verdict.unassessed()} == {
+        "model_error:server_error"
+    }
+    row = table7(run, "oracle", tmp_path / "t")
+    assert set(row.values()) == {"toy", ""}, "nothing assessed must print as nothing"
+    with serve(answering(fine)) as back:
+        systems.write_text(text.replace(dead.url, back.url), encoding="utf-8")
+        again = judge_run(run, "oracle", systems_file=systems, progress=quiet)
+    assert again["incomplete"] == 0
+    assert again["assessed"] == again["boxes"]
+
+
+def test_two_judges_stand_side_by_side(tmp_path: Path) -> None:
+    with serve(answering(fine)) as served:
+        run, systems = make_run(tmp_path, served.url)
+        judge_run(run, "oracle", systems_file=systems, progress=quiet)
+    rules = judge_run(run, progress=quiet)
+    assert Run(run).judges() == ["oracle", "rules"]
+    assert len(Run(run).all_verdicts()) == 2 * CASES
+    rule_boxes = sum(box.rule is not None for box in load_rubric().boxes())
+    assert 0 < rules["assessed"] < rules["boxes"]
+    assert rule_boxes < 44
+    manifest = Run(run).manifest()
+    assert set(manifest["judges"]) == {"oracle", "rules"}
+    assert manifest["judges"]["rules"]["identity"] != manifest["judges"]["oracle"]["identity"]
+
+
+def test_planned_but_missing_cases_keep_their_place(tmp_path: Path) -> None:
+    with serve(answering(fine)) as served:
+        run, _systems = make_run(tmp_path, served.url)
+    path = run / "dialogues.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:-1]), encoding="utf-8")
+    judge_run(run, progress=quiet)
+    ledger = read_ledger(Run(run).ledger("rules"))
+    assert ledger.cases.height == CASES
+    assert ledger.cases["valid"].to_list()[-1] is None
+
+
+def test_other_cards_are_refused(tmp_path: Path) -> None:
+    with serve(answering(fine)) as served:
+        run, _systems = make_run(tmp_path, served.url)
+    manifest = Run(run).manifest()
+    manifest["hashes"]["cards"] = "0" * 16
+    Run(run).write_manifest(manifest)
+    with pytest.raises(RunError, match="made with other cards"):
+        judge_run(run, progress=quiet)
