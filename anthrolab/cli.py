@@ -191,9 +191,12 @@ def version() -> None:
 
 
 def main() -> None:
-    """The entry point: mendable errors are one line on stderr and exit code 2, Ctrl-C is 130."""
+    """The entry point: mendable errors are one line on stderr and exit code 2, Ctrl-C is 130.
+
+    Output is UTF-8 whatever the locale; bytes of a path that the locale could not read go out as they came in.
+    """
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+        stream.reconfigure(encoding="utf-8", errors="surrogateescape")  # type: ignore[union-attr]
     try:
         app()
     except AnthrolabError as e:

@@ -69,5 +69,15 @@ def test_a_reply_cut_at_the_cap_is_an_error_even_if_it_parses() -> None:
     assert parse_decision(json.dumps(GOOD), "甲", NOW, 600, truncated=True).error == "the reply was cut off at the length cap"
 
 
+def test_half_an_emoji_is_replaced_with_a_label() -> None:
+    half = json.dumps(GOOD).replace("\\u6709", "\\ud83d")
+    assert half != json.dumps(GOOD)
+    parsed = parse_decision(half, "甲", NOW, 600)
+    assert parsed.plan is not None
+    assert parsed.plan.content == "\ufffd啊 咋了"
+    assert parsed.recovered == "half characters replaced"
+    parsed.plan.content.encode("utf-8")
+
+
 def test_the_schema_names_the_role() -> None:
     assert decision_schema("林晓雯")["properties"]["role"]["enum"] == ["林晓雯"]

@@ -74,11 +74,19 @@ def parse_decision(text: str, role: str, now: datetime, max_delay_s: int, trunca
     except ValueError:
         return Parsed(None, f"timestamp {response['timestamp']!r:.40} is not YYYY-MM-DDTHH:MM:SS")
     delay = int((at - now).total_seconds())
-    plan = Plan(response["content"], delay, response["end"])
+    content = whole_characters(response["content"])
+    plan = Plan(content, delay, response["end"])
+    labels = [recovered] if recovered else []
+    if content != response["content"]:
+        labels.append("half characters replaced")
     if not plan.silent and not 0 <= delay <= max_delay_s:
-        label = f"timestamp {at.strftime(STAMP)} clipped"
-        recovered = f"{recovered}; {label}" if recovered else label
-    return Parsed(plan, None, recovered)
+        labels.append(f"timestamp {at.strftime(STAMP)} clipped")
+    return Parsed(plan, None, "; ".join(labels) or None)
+
+
+def whole_characters(text: str) -> str:
+    """The text with every lone surrogate (half an emoji, from a JSON escape) replaced: no file could hold it."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _contract_problem(value: object, role: str) -> str | None:

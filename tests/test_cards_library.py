@@ -1,0 +1,92 @@
+"""Loading cards: every problem is a line that names the file, the field and the fix."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from anthrolab.cards.library import CardError, default_cards_dir, load_library
+
+
+@pytest.fixture
+def cards(tmp_path: Path) -> Path:
+    """A copy of the cards in a folder with a Chinese name."""
+    folder = tmp_path / "卡片"
+    for name in ("personas", "scenarios"):
+        shutil.copytree(default_cards_dir() / name, folder / name)
+    shutil.copy(default_cards_dir() / "bindings.yaml", folder)
+    return folder
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def problems(folder: Path) -> list[str]:
+    with pytest.raises(CardError) as caught:
+        load_library(folder)
+    return caught.value.problems
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        ("personas/p01.yaml", "occupation:", "ocupation:", "ocupation: is no field of a persona (did you mean 'occupation'?)"),
+        ("personas/p01.yaml", "occupation:", "ocupation:", "occupation: is missing; add it"),
+        ("personas/p01.yaml", "\nage: 68", "\nage: sixty", "age: Input should be a valid integer"),
+        ("personas/p01.yaml", "\nage: 68", "\nage: 67", "hard_facts.age is 68 but age is 67; make them equal"),
+        ("personas/p01.yaml", "\nid: p01", "\nid: p99", "id: is 'p99' but the file is named 'p01'; make them equal"),
+        ("personas/p01.yaml", "\nname:", "\nname: x\nname:", "not valid YAML"),
+        ("personas/p01.yaml", "\ngender: 男", "\ngender: 男性", "gender: Input should be '女' or '男'"),
+        ("scenarios/s01.yaml", "category: Sport", "category: Sports", "category: Input should be"),
+        ("scenarios/s01.yaml", "horizon_minutes: 15", "horizon_minutes: 16", "horizon_minutes: Input should be 8, 10, 15, 20 or 25"),
+        ("scenarios/s01.yaml", "start: 2026-06-11T19:42:00", "start: 2026-06-11T19:42:00Z", "start: write a local time"),
+        ("bindings.yaml", "persona_a: p01", "persona_a: p100", "persona_a: no persona 'p100' (did you mean 'p10'?); add personas/p100.yaml"),
+        ("bindings.yaml", "persona_a: p01", "persona_a: p02", "persona_a and persona_b are the same card"),
+        ("bindings.yaml", "id: b02", "id: b01", "(b01): id: stands twice"),
+    ],
+)  # fmt: skip
+def test_a_broken_card_is_named_with_field_and_fix(cards: Path, file: str, old: str, new: str, said: str) -> None:
+    edit(cards / file, old, new)
+    found = [line for line in problems(cards) if said in line]
+    assert found, problems(cards)
+    assert str(cards / file) in found[0]
+
+
+def test_every_problem_is_listed_at_once(cards: Path) -> None:
+    edit(cards / "personas" / "p01.yaml", "\nage: 68", "\nage: 67")
+    edit(cards / "scenarios" / "s02.yaml", "remote: true", "remote: maybe")
+    listed = problems(cards)
+    assert any("p01.yaml" in line for line in listed)
+    assert any("s02.yaml: remote:" in line for line in listed)
+
+
+def test_another_encoding_is_named(cards: Path) -> None:
+    path = cards / "personas" / "p01.yaml"
+    path.write_bytes(path.read_text(encoding="utf-8").encode("gb18030"))
+    assert any("not UTF-8" in line and "p01.yaml" in line for line in problems(cards))
+
+
+def test_the_command_line_under_a_bare_locale(cards: Path) -> None:
+    """LC_ALL=C and no UTF-8 mode: Chinese paths and names still come out whole."""
+    command = [sys.executable, "-X", "utf8=0", "-m", "anthrolab", "cards", "check", str(cards)]
+    env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    good = subprocess.run(command, capture_output=True, env=env)
+    assert good.returncode == 0, good.stderr
+    assert "卡片: 24 personas, 12 scenarios, 12 bindings: all good" in good.stdout.decode("utf-8")
+    edit(cards / "personas" / "p01.yaml", "\nage: 68", "\nage: 67")
+    bad = subprocess.run(command, capture_output=True, env=env)
+    assert bad.returncode == 2
+    assert bad.stderr.decode("utf-8").startswith("error: ")
+    assert "卡片/personas/p01.yaml" in bad.stderr.decode("utf-8")
+
+
+def test_the_hash_changes_with_any_card(cards: Path) -> None:
+    before = load_library(cards).content_hash()
+    assert before == load_library(default_cards_dir()).content_hash()
+    edit(cards / "scenarios" / "s03.yaml", "remote: true", "remote: false")
+    assert load_library(cards).content_hash() != before
