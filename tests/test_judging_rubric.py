@@ -260,10 +260,16 @@ def test_a_failed_checkbox_keeps_its_reason_and_place() -> None:
 
 
 def test_records_refuse_what_is_not_tri_state() -> None:
-    for values in ({}, {"passed": True, "unassessed": "undecided"}, {"passed": 1}, {"passed": "true"}):
+    bad_boxes: list[dict[str, object]] = [
+        {}, {"passed": True, "unassessed": "undecided"}, {"passed": 1}, {"passed": "true"},
+    ]  # fmt: skip
+    for values in bad_boxes:
         with pytest.raises(ValidationError):
             BoxVerdict.model_validate({"id": "D1.1", **values})
-    for values in ({"violated": True}, {"violated": False, "message_index": 3}, {"violated": True, "message_index": -1}):
+    bad_l0: list[dict[str, object]] = [
+        {"violated": True}, {"violated": False, "message_index": 3}, {"violated": True, "message_index": -1},
+    ]  # fmt: skip
+    for values in bad_l0:
         with pytest.raises(ValidationError):
             L0Answer.model_validate({"id": "L0-07", **values})
 

@@ -48,7 +48,7 @@ def situation(scenario: Scenario | None, dialogue: Dialogue) -> str:
         return fenced("SCENARIO", ["（没有场景卡）"])
     role = dialogue.evaluated_role
     side = scenario.speakers.a if role == "a" else scenario.speakers.b
-    names = {speaker: participant.name for speaker, participant in dialogue.speakers.items()}
+    names: dict[str, str] = {speaker: participant.name for speaker, participant in dialogue.speakers.items()}
     return fenced(
         "SCENARIO",
         [
