@@ -75,7 +75,7 @@ def judge(
 def tables(
     ledger: Annotated[Path, typer.Argument(help="Folder with cases.parquet and checkboxes.parquet.")],
     out: Annotated[Path, typer.Option(help="Folder for table7.csv .. table11.csv and coverage.csv.")],
-    rubric: RubricFile = None,
+    rubric: Annotated[Optional[Path], typer.Option("--rubric", help="Take the weights of this rubric file.")] = None,
 ) -> None:
     """Write the paper's Tables 7-11 and the coverage of a ledger as CSV.
 
@@ -84,7 +84,7 @@ def tables(
     from anthrolab.bench.tables import write_tables
     from anthrolab.judging.rubric import load_rubric
 
-    weights = {d.id: d.weight for d in load_rubric(rubric).dimensions}
+    weights = {d.id: d.weight for d in load_rubric(rubric).dimensions} if rubric else None
     for path in write_tables(ledger, out, weights):
         typer.echo(path)
 

@@ -85,7 +85,10 @@ def cut_torn_line(path: Path) -> None:
     """Remove a last line without its newline (a writer was killed in it), so that appending is safe."""
     if not path.exists():
         return
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as e:
+        raise FileError(f"{path}: cannot be read ({e.strerror}); check the path and its permissions") from e
     if data and not data.endswith(b"\n"):
         write_atomic(path, data[: data.rfind(b"\n") + 1])
 

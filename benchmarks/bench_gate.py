@@ -1,6 +1,6 @@
 """How many messages a second the deterministic L0 gate reads on one core.
 
-    python benchmarks/bench_gate.py [dialogues]
+    python -m benchmarks.bench_gate [dialogues]
 
 CPU time of `check` on records in memory and of `gate_file` from a file of JSON lines (parsing and validation included),
 over seeded dialogues whose messages are filled templates of everyday chat with many near-misses among them. Patterns
@@ -57,7 +57,10 @@ def dialogues(count: int, seed: int = 7) -> list[Dialogue]:
             text = rng.choice(TEMPLATES).format(**{key: rng.choice(words) for key, words in WORDS.items()})
             messages.append(Message(speaker="a" if i % 2 else "b", content=text, at=at, opener=i == 0))
             at += timedelta(seconds=rng.randint(3, 90))
-        speakers: dict[Speaker, Participant] = {"a": Participant(name="人1", persona="p01"), "b": Participant(name="人2", persona="p02")}
+        speakers: dict[Speaker, Participant] = {
+            "a": Participant(name="人1", persona="p01"),
+            "b": Participant(name="人2", persona="p02"),
+        }
         made.append(Dialogue(dialogue_id=f"d{number}", evaluated_role="a", speakers=speakers, messages=messages))
     return made
 

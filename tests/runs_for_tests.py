@@ -9,6 +9,7 @@ from anthrolab.bench.cases import Case, select_cases
 from anthrolab.bench.ledger import write_ledger
 from anthrolab.bench.store import Run
 from anthrolab.cards.library import Library, default_cards_dir, load_library
+from anthrolab.files import content_hash
 from anthrolab.judging.rubric import Checkbox, Rubric, load_rubric
 from anthrolab.judging.scores import box_rows
 from anthrolab.judging.verdict import BoxVerdict, TurnVerdict, Verdict
@@ -57,12 +58,12 @@ def make_run(
             },
             "hashes": {"cards": library.content_hash(), "prompts": "0" * 16},
             "code": ["1" * 16],
-            "versions": {"python": "3.11.0", "anthrolab": "0.1.0"},
+            "versions": [{"python": "3.11.0", "anthrolab": "0.1.0"}],
             "counts": {**counts, "failed": 1, "missing": 0},
             "judges": {
                 judge: {
                     "identity": "2" * 16, "rubric": rubric.hash, "rubric_name": rubric.name,
-                    "boxes": len(rubric.boxes()), "counts": counts,
+                    "boxes": len(rubric.boxes()), "gate": content_hash(list(gate.values())), "counts": counts,
                 }
             },
         }
@@ -133,7 +134,7 @@ def _verdict(dialogue: Dialogue, rubric: Rubric, judge: str, answers_all: bool) 
     whole = [box(b, b.id == _first_global_rule(rubric)) for b in rubric.boxes("dialogue")]
     return Verdict(
         dialogue_id=dialogue.dialogue_id, judge=judge, judge_identity="2" * 16, rubric=rubric.hash,
-        turns=turns, dialogue=whole,
+        turns=turns, dialogue=whole, dialogue_hash=content_hash(dialogue.to_line()),
     )  # fmt: skip
 
 

@@ -1,6 +1,10 @@
 """Judging runs: by rules, by a scripted model judge over real HTTP, and what happens when that judge fails."""
 
 import json
+import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +17,10 @@ from anthrolab.bench.ledger import read_ledger
 from anthrolab.bench.run import generate
 from anthrolab.bench.store import Run, RunError
 from anthrolab.bench.tables import write_tables
-from anthrolab.judging.rubric import load_rubric
+from anthrolab.judging.rubric import default_rubric_path, load_rubric
+from anthrolab.models.client import ModelError
 from anthrolab.models.scripted import Answer, Call, serve
+from anthrolab.show.measured import load_measured
 from tests.test_bench_run import decide, quiet
 
 CASES = 4
@@ -165,3 +171,134 @@ def test_other_cards_are_refused(tmp_path: Path) -> None:
     Run(run).write_manifest(manifest)
     with pytest.raises(RunError, match="made with other cards"):
         judge_run(run, progress=quiet)
+
+
+def test_a_copied_run_keeps_its_verdicts(tmp_path: Path) -> None:
+    with serve(answering(fine)) as served:
+        run, systems = make_run(tmp_path, served.url)
+        counts = judge_run(run, "oracle", systems_file=systems, progress=quiet)
+        asked = len(served.calls)
+        copy = tmp_path / "另一个名字"
+        shutil.copytree(run, copy)
+        assert judge_run(copy, "oracle", systems_file=systems, progress=quiet) == counts
+        assert len(served.calls) == asked
+        assert generate(copy, "toy", cases=CASES, max_messages=10, systems_file=systems, progress=quiet)["done"] == CASES
+        assert len(served.calls) == asked
+
+
+def test_a_changed_dialogue_is_judged_again(tmp_path: Path) -> None:
+    with serve(answering(fine)) as served:
+        run, _systems = make_run(tmp_path, served.url)
+    judge_run(run, progress=quiet)
+    path = run / "dialogues.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    shorter = json.loads(lines[0])
+    shorter["messages"] = shorter["messages"][:-2]
+    key = shorter["dialogue_id"]
+    before = len(Run(run).verdicts("rules")[key].turns)
+    path.write_text(json.dumps(shorter, ensure_ascii=False) + "\n" + "".join(lines[1:]), encoding="utf-8")
+    with pytest.raises(RunError, match="not what judge rules saw"):
+        load_measured(run, "rules")
+    judge_run(run, progress=quiet)
+    assert len(Run(run).verdicts("rules")[key].turns) < before
+
+
+def test_a_dialogue_outside_the_plan_is_refused_and_not_dropped(tmp_path: Path) -> None:
+    with serve(answering(fine)) as served:
+        run, _systems = make_run(tmp_path, served.url)
+    path = run / "dialogues.jsonl"
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    with path.open("a", encoding="utf-8") as file:
+        file.write(first.replace('"r-b01-a-0"', '"elsewhere-1"') + "\n")
+    before = path.read_bytes()
+    with pytest.raises(RunError, match="elsewhere-1 is not in the manifest's plan"):
+        judge_run(run, progress=quiet)
+    assert path.read_bytes() == before
+
+
+def test_the_weights_of_the_rubric_go_with_the_ledger(tmp_path: Path) -> None:
+    rubric = tmp_path / "rubric.yaml"
+    text = (default_rubric_path()).read_text(encoding="utf-8")
+    assert "weight: 13" in text
+    rubric.write_text(text.replace("weight: 13", "weight: 26"), encoding="utf-8")
+
+    def verdict(box: str) -> dict[str, Any]:
+        return {"reason": "不像", "passed": False} if box == "D1.4" else fine(box)
+
+    with serve(answering(verdict)) as served:
+        run, systems = make_run(tmp_path, served.url)
+        judge_run(run, "oracle", systems_file=systems, rubric_file=rubric, progress=quiet)
+    # D1 is 4 of 5 and weighs 26 of 65: 1 - 0.2 * 0.4.
+    assert table7(run, "oracle", tmp_path / "t")["Per-turn"] == "0.9200"
+
+
+def test_a_rubric_that_no_ledger_could_hold_is_refused_before_anything_is_judged(tmp_path: Path) -> None:
+    rubric = tmp_path / "rubric.yaml"
+    text = default_rubric_path().read_text(encoding="utf-8")
+    rubric.write_text(text.replace("D5", "D6"), encoding="utf-8")
+    with serve(answering(fine)) as served:
+        run, systems = make_run(tmp_path, served.url)
+        asked = len(served.calls)
+        with pytest.raises(RunError, match="dimension D6"):
+            judge_run(run, "oracle", systems_file=systems, rubric_file=rubric, progress=quiet)
+        assert len(served.calls) == asked
+
+
+def test_an_unreachable_judge_ends_the_command_with_its_error(tmp_path: Path) -> None:
+    with serve(answering(fine)) as served:
+        run, systems = make_run(tmp_path, served.url)
+    with pytest.raises(ModelError, match="is the server running"):
+        judge_run(run, "oracle", systems_file=systems, progress=quiet)
+    assert not Run(run).ledger("oracle").exists()
+    assert "oracle" not in Run(run).manifest()["judges"]
+
+
+def test_the_manifest_says_what_was_run_with_what(tmp_path: Path) -> None:
+    with serve(answering(fine)) as served:
+        run, systems = make_run(tmp_path, served.url)
+        judge_run(run, "oracle", systems_file=systems, progress=quiet)
+        url = served.url
+        asked = served.calls[-1].body
+    manifest = Run(run).manifest()
+    settings = manifest["settings"]
+    assert settings["system"]["name"] == settings["partner"]["name"] == "toy"
+    assert (settings["seed"], settings["samples"], len(settings["cases"])) == (0, 1, CASES)
+    assert set(manifest["hashes"]) == {"cards", "prompts", "system", "partner"}
+    assert manifest["hashes"]["system"] == url
+    assert len(manifest["code"]) == 1
+    assert {"python", "anthrolab", "openai", "polars"} <= set(manifest["versions"][0])
+    judge = manifest["judges"]["oracle"]
+    assert {"identity", "rubric", "gate", "code", "versions", "system", "params", "counts"} <= set(judge)
+    assert asked["temperature"] == 0
+    assert asked["max_tokens"] == judge["params"]["max_tokens"] == 4096
+
+
+def test_a_base_model_cannot_judge(tmp_path: Path) -> None:
+    with serve(answering(fine)) as served:
+        run, systems = make_run(tmp_path, served.url)
+    entries = json.loads(systems.read_text(encoding="utf-8"))["systems"]
+    entries[1]["policy"] = "transcript"
+    systems.write_text(json.dumps({"systems": entries}), encoding="utf-8")
+    with pytest.raises(RunError, match="a judge is a chat model"):
+        judge_run(run, "oracle", systems_file=systems, progress=quiet)
+
+
+def test_judging_survives_kill_dash_nine(tmp_path: Path) -> None:
+    with serve(answering(fine)) as served:
+        run, systems = make_run(tmp_path, served.url)
+        whole = tmp_path / "whole" / "r"
+        shutil.copytree(run, whole)
+        judge_run(whole, "oracle", systems_file=systems, progress=quiet)
+        wanted = {p.relative_to(whole): p.read_bytes() for p in whole.rglob("*") if p.suffix in (".parquet", ".jsonl")}
+        begun = len(served.calls)
+        command = [sys.executable, "-m", "anthrolab", "judge", str(run), "--judge", "oracle", "--systems", str(systems)]
+        for enough in (2, 12):
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while process.poll() is None and len(served.calls) - begun < enough:
+                time.sleep(0.002)
+            process.kill()
+            process.wait()
+        subprocess.run(command, check=True, capture_output=True)
+    for name, content in wanted.items():
+        if name.parts[0] != "calls":  # a call log holds seconds, and calls in the order they came back
+            assert (run / name).read_bytes() == content, name

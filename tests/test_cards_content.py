@@ -41,8 +41,8 @@ def sides(scenario: Scenario) -> tuple[Side, Side]:
 def persona_text(p: Persona) -> str:
     habits = p.expression_habits
     return "\n".join(
-        [p.occupation, p.city, p.relationship_status, *p.personality, *p.interests, *p.weak_topics]
-        + [*habits.catchphrases, habits.punctuation, habits.emoji, habits.typical_length, *p.knowledge_boundaries]
+        [p.occupation, p.city, p.relationship_status, *p.personality, *p.interests, *p.weak_topics,
+         *habits.catchphrases, habits.punctuation, habits.emoji, habits.typical_length, *p.knowledge_boundaries]
     )
 
 

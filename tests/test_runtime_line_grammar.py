@@ -41,9 +41,13 @@ def test_the_partners_name_is_silence_and_midnight_is_crossed() -> None:
 
 @pytest.mark.parametrize("line", ["好的", "25:00:00] 甲: 好", "20:31:05] 丙: 好", ""])
 def test_other_lines_are_errors(line: str) -> None:
-    with pytest.raises(ValueError, match="line|time"):
+    with pytest.raises(ValueError, match=r"line|time"):
         LineRule("甲", "乙", datetime(2026, 3, 6, 20, 31), 600).parse(line)
 
 
 def test_the_grammar_quotes_names() -> None:
     assert '"阿\\"宝\\\\: "' in LineRule('阿"宝\\', "乙", datetime(2026, 3, 6, 20, 31), 60).gbnf()
+
+
+def test_a_time_that_has_passed_is_no_time_of_tomorrow() -> None:
+    assert LineRule("甲", "乙", datetime(2026, 3, 6, 20, 31, 10), 600).parse("20:31:05] 甲: 好") == (-5, "好")

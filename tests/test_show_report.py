@@ -1,6 +1,7 @@
 """The report, read as bytes and opened in a browser."""
 
 import json
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -122,6 +123,9 @@ def test_a_run_that_is_not_judged_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"no manifest\.json"):
         write_report([tmp_path / "r"], tmp_path / "out")
     (tmp_path / "r" / "manifest.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(RunError, match="run is missing; restore the file"):
+        write_report([tmp_path / "r"], tmp_path / "out")
+    shutil.rmtree(make_run(tmp_path / "r") / "ledgers")
     with pytest.raises(RunError, match="not judged yet; do: anthrolab judge"):
         write_report([tmp_path / "r"], tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -9,11 +9,13 @@ from typing import Any
 
 import polars as pl
 
-from anthrolab.bench.ledger import write_ledger
-from anthrolab.bench.run import Job, Progress, planned_jobs
+from anthrolab.bench.ledger import GLOBAL_DIMENSIONS, LOCAL_DIMENSIONS, RUBRIC_FILE, write_ledger
+from anthrolab.bench.manifest import code_hash, library_versions
+from anthrolab.bench.run import Job, Progress, planned_dialogues, planned_jobs
 from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library, default_cards_dir, load_library
 from anthrolab.cards.persona import Persona
+from anthrolab.files import content_hash, write_atomic
 from anthrolab.judging.l0 import SEVERITY, L0Result, check
 from anthrolab.judging.llm import LLMJudge
 from anthrolab.judging.rubric import Rubric, load_rubric
@@ -21,16 +23,14 @@ from anthrolab.judging.rules import RulesJudge
 from anthrolab.judging.scores import box_rows, coverage
 from anthrolab.judging.verdict import Judge, Verdict
 from anthrolab.models.calls import CallLog, Recorded
+from anthrolab.models.client import ModelError
 from anthrolab.models.opening import open_model
-from anthrolab.models.systems import System, default_systems_path, find_system, load_systems
+from anthrolab.models.systems import default_systems_path, find_system, load_systems
 from anthrolab.runtime.dialogue import Dialogue, Speaker
 from anthrolab.sync import run_async
 
 RULES = "rules"
 """The name of the rules judge."""
-
-JUDGE_TOKENS = 4096
-"""The least length cap of a model judge's reply: 23 checkboxes with a reason each."""
 
 
 def judge_run(
@@ -48,34 +48,34 @@ def judge_run(
     judge and rubric are not asked for again; incomplete ones (a call got no answer) are.
     """
     run = Run(run_dir)
-    manifest = run.manifest()
+    run.manifest()
     library = load_library(cards_dir or default_cards_dir())
-    if library.content_hash() != manifest["hashes"]["cards"]:
-        raise RunError(f"{run.path}: made with other cards; give their folder with --cards, or make a new run")
     rubric = load_rubric(rubric_file)
+    _check_dimensions(rubric)
     with run.locked():
         run.mend()
+        manifest = run.manifest()
+        if library.content_hash() != manifest["hashes"]["cards"]:
+            raise RunError(f"{run.path}: made with other cards; give their folder with --cards, or make a new run")
         jobs = planned_jobs(run, manifest, library)
-        dialogues = run.dialogues()
+        dialogues = planned_dialogues(run, jobs)
         gate = {d.dialogue_id: _gate(d, library) for d in dialogues.values()}
-        run.settle(
-            "gate.jsonl",
-            (json.dumps(gate[j.dialogue_id].as_row(j.dialogue_id), ensure_ascii=False) for j in jobs if j.dialogue_id in gate),
-        )
+        rows = [gate[j.dialogue_id].as_row(j.dialogue_id) for j in jobs if j.dialogue_id in gate]
+        run.settle("gate.jsonl", (json.dumps(row, ensure_ascii=False) for row in rows))
         valid = [dialogues[j.dialogue_id] for j in jobs if j.dialogue_id in gate and gate[j.dialogue_id].valid]
-        verdicts, identity = run_async(_judge_all(run, judge, valid, library, rubric, systems_file, progress))
+        verdicts, described = run_async(_judge_all(run, judge, valid, library, rubric, systems_file, progress))
         others = [v for v in run.all_verdicts() if v.judge != judge]
-        run.settle("verdicts.jsonl", [v.model_dump_json() for v in [*others, *verdicts.values()]])
+        run.settle("verdicts.jsonl", [v.to_line() for v in [*others, *verdicts.values()]])
         _write_ledger(run, judge, manifest, jobs, gate, verdicts, rubric)
-        seen = coverage(box for v in verdicts.values() for box in v.boxes())
+        counted = [v for j in jobs if (v := verdicts.get(j.dialogue_id)) and _valid(j, gate, verdicts)]
+        seen = coverage(box for v in counted for box in v.boxes())
         counts = {
-            "planned": len(jobs), "done": len(gate), "valid": sum(_valid(j, gate, verdicts) is True for j in jobs),
-            "judged": len(verdicts), "incomplete": sum(not v.complete for v in verdicts.values()),
-            "boxes": seen.total, "assessed": seen.assessed,
+            "planned": len(jobs), "done": len(gate), "valid": len(counted), "judged": len(verdicts),
+            "incomplete": sum(not v.complete for v in verdicts.values()), "boxes": seen.total, "assessed": seen.assessed,
         }  # fmt: skip
         manifest["judges"][judge] = {
-            "identity": identity, "rubric": rubric.hash, "rubric_name": rubric.name,
-            "boxes": len(rubric.boxes()), "counts": counts,
+            **described, "rubric": rubric.hash, "rubric_name": rubric.name, "boxes": len(rubric.boxes()),
+            "gate": content_hash(rows), "code": code_hash(), "versions": library_versions(), "counts": counts,
         }  # fmt: skip
         run.write_manifest(manifest)
     progress(
@@ -83,6 +83,17 @@ def judge_run(
         f"{counts['assessed']} of {counts['boxes']} checkboxes assessed"
     )
     return counts
+
+
+def _check_dimensions(rubric: Rubric) -> None:
+    """RunError if the rubric has dimensions that the ledger cannot hold: nothing is judged (and paid for) in vain."""
+    for dimension in rubric.dimensions:
+        fitting = LOCAL_DIMENSIONS if dimension.scope == "turn" else GLOBAL_DIMENSIONS
+        if dimension.id not in fitting:
+            raise RunError(
+                f"rubric {rubric.name}: dimension {dimension.id} of scope {dimension.scope}: the ledger holds "
+                f"{', '.join(fitting)} there; rename it (any number of checkboxes is fine)"
+            )
 
 
 def _gate(dialogue: Dialogue, library: Library) -> L0Result:
@@ -97,12 +108,17 @@ def people(dialogue: Dialogue, personas: Mapping[str, Persona]) -> dict[Speaker,
 async def _judge_all(
     run: Run, name: str, valid: list[Dialogue], library: Library, rubric: Rubric, systems_file: Path | None,
     progress: Progress,
-) -> tuple[dict[str, Verdict], str]:  # fmt: skip
-    """All verdicts in the order of the plan; each is on disk before the next is counted."""
-    async with _open_judge(run, name, rubric, systems_file) as (judge, concurrency):
+) -> tuple[dict[str, Verdict], dict[str, Any]]:  # fmt: skip
+    """All verdicts in the order of the plan, each on disk before it is counted, and what the judge was.
+
+    A judge whose endpoint is unreachable ends the command with its ModelError; what was judged before stays.
+    """
+    hashes = {d.dialogue_id: content_hash(d.to_line()) for d in valid}
+    async with _open_judge(run, name, rubric, systems_file) as (judge, concurrency, described):
         there = {
             key: v for key, v in run.verdicts(name).items()
             if v.complete and v.judge_identity == judge.identity and v.rubric == rubric.hash
+            and v.dialogue_hash == hashes.get(key)
         }  # fmt: skip
         todo = [d for d in valid if d.dialogue_id not in there]
         if todo and name != RULES:
@@ -113,8 +129,12 @@ async def _judge_all(
             async with room:
                 scenario = library.scenarios.get(dialogue.scenario or "")
                 verdict = await judge.judge(dialogue, people(dialogue, library.personas), scenario)
+            verdict = verdict.model_copy(update={"dialogue_hash": hashes[dialogue.dialogue_id]})
             run.add_verdict(verdict)
             there[dialogue.dialogue_id] = verdict
+            gone = next((e for e in verdict.errors if e.fault == "model_error:unreachable"), None)
+            if gone:
+                raise ModelError("unreachable", gone.message)
             if name != RULES:
                 got = coverage(verdict.boxes())
                 progress(f"  {dialogue.dialogue_id}: {got.assessed} of {got.total} checkboxes")
@@ -122,28 +142,28 @@ async def _judge_all(
         async with asyncio.TaskGroup() as group:
             for dialogue in todo:
                 group.create_task(one(dialogue))
-        return {d.dialogue_id: there[d.dialogue_id] for d in valid}, judge.identity
+        return {d.dialogue_id: there[d.dialogue_id] for d in valid}, {"identity": judge.identity, **described}
 
 
 @asynccontextmanager
 async def _open_judge(
     run: Run, name: str, rubric: Rubric, systems_file: Path | None
-) -> AsyncIterator[tuple[Judge, int]]:
+) -> AsyncIterator[tuple[Judge, int, dict[str, Any]]]:
+    """The judge, how many dialogues it takes at once, and what the manifest says of it."""
     if name == RULES:
-        yield RulesJudge(rubric), 1
+        yield RulesJudge(rubric), 1, {"kind": "rules"}
         return
     system = find_system(load_systems(systems_file or default_systems_path()), name)
+    if system.policy != "chat" or system.thinking_style == "no_think_suffix":
+        raise RunError(
+            f"system '{name}': cannot judge: a judge is a chat model (policy: chat), and its thinking is not set by "
+            "a suffix (thinking_style: enable_thinking or reasoning_effort)"
+        )
     async with open_model(system) as bare:
         client = Recorded(bare, CallLog(run.calls / f"judge-{name}.jsonl"))
-        yield LLMJudge(client, system.model, rubric, name=name, params=judge_params(system)), system.concurrency
-
-
-def judge_params(system: System) -> dict[str, Any]:
-    """The request body of a system that serves as judge: temperature 0, and room for a reason per checkbox."""
-    body = {**system.body(), "temperature": 0}
-    if "max_tokens" in body:
-        body["max_tokens"] = max(body["max_tokens"], JUDGE_TOKENS)
-    return body
+        params = system.judge_body()
+        described = {"kind": "model", "system": system.model_dump(mode="json"), "params": params, "server": bare.identity}
+        yield LLMJudge(client, system.model, rubric, name=name, params=params), system.concurrency, described
 
 
 def _valid(job: Job, gate: Mapping[str, L0Result], verdicts: Mapping[str, Verdict]) -> bool | None:
@@ -175,6 +195,8 @@ def _write_ledger(
         for row in box_rows(verdicts[job.dialogue_id], rubric)
     ]
     text, count = pl.String, pl.Int32
+    weights = {d.id: d.weight for d in rubric.dimensions}
+    write_atomic(run.ledger(judge) / RUBRIC_FILE, json.dumps({"name": rubric.name, "hash": rubric.hash, "weights": weights}))
     write_ledger(
         run.ledger(judge),
         pl.DataFrame(cases, schema={

@@ -7,19 +7,17 @@ null for a dialogue), dimension, checkbox (from 1), passed (null = the judge did
 It repeats category, role and valid of the case for readers of that file alone; here the cases file decides.
 """
 
+import json
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
 import polars as pl
 
+from anthrolab.cards.scenario import CATEGORIES
 from anthrolab.errors import AnthrolabError
-from anthrolab.files import write_atomic
+from anthrolab.files import read_text, write_atomic
 
-CATEGORIES = (
-    "Sport", "Relation", "Interest", "Pet/Fam.", "Parenting", "Work",
-    "Emotion", "News", "Daily", "Game", "Tech", "Finance",
-)  # fmt: skip
 LOCAL_DIMENSIONS = ("D1", "D2", "D3", "D4", "D5")
 GLOBAL_DIMENSIONS = ("E1", "E2", "E3", "E4", "E5")
 DIMENSIONS = LOCAL_DIMENSIONS + GLOBAL_DIMENSIONS
@@ -27,6 +25,8 @@ SCOPES = ("turn", "dialogue")
 
 CASES_FILE = "cases.parquet"
 CHECKBOXES_FILE = "checkboxes.parquet"
+RUBRIC_FILE = "rubric.json"
+"""Beside a ledger of ours: name, hash and weights of the rubric that it was judged under."""
 
 DIALOGUE = 2**16 - 1
 """Stands for the turn of a dialogue card, so that the card comes after the turns."""
@@ -107,6 +107,18 @@ def read_ledger(folder: Path | str) -> Ledger:
     # glob=False, since the name of a folder may hold brackets
     cases, checkboxes = (pl.scan_parquet(folder / n, glob=False) for n in (CASES_FILE, CHECKBOXES_FILE))
     return Ledger(cases, checkboxes, folder)
+
+
+def read_weights(folder: Path | str) -> dict[str, float] | None:
+    """The weights of the rubric that a ledger was judged under; None if its folder does not say."""
+    path = Path(folder) / RUBRIC_FILE
+    if not path.exists():
+        return None
+    try:
+        weights = json.loads(read_text(path))["weights"]
+        return {str(dimension): float(weight) for dimension, weight in weights.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as e:
+        raise LedgerError(f"{path}: weights cannot be read ({e!r}); judge the run again, or remove the file") from e
 
 
 def write_ledger(

@@ -14,7 +14,7 @@ from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library, default_cards_dir, load_library
 from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.client import ModelClient, ModelError
-from anthrolab.models.opening import open_models
+from anthrolab.models.opening import model_identity, open_models
 from anthrolab.models.systems import System, default_systems_path, find_partner, find_system, load_systems
 from anthrolab.runtime.dialogue import Dialogue, Speaker, other
 from anthrolab.runtime.policies import Player
@@ -88,24 +88,48 @@ def generate(
         run.mend()
         manifest = _manifest(run, tested, reference, library, case_ids(wanted), samples, limits, seed)
         jobs = planned_jobs(run, manifest, library)
-        done = run.dialogues()
+        done = planned_dialogues(run, jobs)
         todo = [job for job in jobs if job.dialogue_id not in done]
         failures: list[dict[str, Any]] = []
         if todo:
+            manifest["code"] = _with(manifest["code"], code_hash())
+            manifest["versions"] = _with(manifest["versions"], library_versions())
+            run.write_manifest({**manifest, "counts": _counts(jobs, done, failures)})
             progress(f"{tested.name} against {reference.name}: {len(todo)} of {len(jobs)} dialogues to have")
             work = _have_all(run, todo, tested, reference, library, limits, seed, progress)
             failures = run_async(work)
-            done = run.dialogues()
+            done = planned_dialogues(run, jobs)
         run.settle("dialogues.jsonl", (done[j.dialogue_id].to_line() for j in jobs if j.dialogue_id in done))
         run.settle("failures.jsonl", (json.dumps(f, ensure_ascii=False) for f in failures))
-        there = sum(job.dialogue_id in done for job in jobs)
-        counts = {
-            "planned": len(jobs), "done": there, "failed": len(failures),
-            "missing": len(jobs) - there - len(failures),
-        }  # fmt: skip
+        counts = _counts(jobs, done, failures)
         run.write_manifest({**manifest, "counts": counts})
-        progress(f"{run.path}: {there} of {len(jobs)} dialogues there, {len(failures)} failed, {counts['missing']} not tried")
+        progress(
+            f"{run.path}: {counts['done']} of {counts['planned']} dialogues there, {counts['failed']} failed, "
+            f"{counts['missing']} not tried"
+        )
     return counts
+
+
+def planned_dialogues(run: Run, jobs: list[Job]) -> dict[str, Dialogue]:
+    """The dialogues on disk; RunError if one of them is not of the plan (it would be lost on the next write)."""
+    dialogues, planned = run.dialogues(), {job.dialogue_id for job in jobs}
+    strange = next((d for d in dialogues if d not in planned), None)
+    if strange is not None:
+        raise RunError(
+            f"{run.path / 'dialogues.jsonl'}: {strange} is not in the manifest's plan; move that line elsewhere "
+            "(dialogues from elsewhere are gated with `anthrolab l0`)"
+        )
+    return dialogues
+
+
+def _counts(jobs: list[Job], done: Mapping[str, Dialogue], failures: list[dict[str, Any]]) -> dict[str, int]:
+    """The denominators: fixed by the plan, not by what survived."""
+    missing = len(jobs) - len(done) - len(failures)
+    return {"planned": len(jobs), "done": len(done), "failed": len(failures), "missing": missing}
+
+
+def _with(seen: list[Any], now: Any) -> list[Any]:
+    return seen if now in seen else [*seen, now]
 
 
 def planned_jobs(run: Run, manifest: Mapping[str, Any], library: Library) -> list[Job]:
@@ -116,7 +140,7 @@ def planned_jobs(run: Run, manifest: Mapping[str, Any], library: Library) -> lis
     if missing:
         raise RunError(f"{run.path}: the cards have no case {missing[0]}; give the --cards folder that the run was made with")
     return [
-        Job(by_id[case_id], sample, f"{run.name}-{case_id}-{sample}")
+        Job(by_id[case_id], sample, f"{manifest['run']}-{case_id}-{sample}")
         for case_id in settings["cases"]
         for sample in range(settings["samples"])
     ]
@@ -137,9 +161,14 @@ def _manifest(
             "samples": samples,
             "cases": wanted,
         },
-        "hashes": {"cards": library.content_hash(), "prompts": prompts_hash()},
-        "code": [code_hash()],
-        "versions": library_versions(),
+        "hashes": {
+            "cards": library.content_hash(),
+            "prompts": prompts_hash(),
+            "system": model_identity(tested),
+            "partner": model_identity(reference),
+        },
+        "code": [],
+        "versions": [],
         "counts": {},
         "judges": {},
     }
@@ -148,8 +177,8 @@ def _manifest(
         check_same(old, manifest, str(run.path / "manifest.json"))
         before = old["settings"]["cases"]
         manifest["settings"]["cases"] = before + [c for c in wanted if c not in before]
-        manifest["code"] = old["code"] + [h for h in manifest["code"] if h not in old["code"]]
-        manifest["counts"], manifest["judges"] = old["counts"], old["judges"]
+        # A copied or renamed folder keeps its run's name: the ids of its dialogues begin with it.
+        manifest |= {key: old[key] for key in ("run", "code", "versions", "counts", "judges")}
     elif any((run.path / name).exists() for name in ("dialogues.jsonl", "verdicts.jsonl")):
         raise RunError(f"{run.path}: holds dialogues but no manifest.json; use another --run, or remove the folder")
     run.write_manifest(manifest)
@@ -169,7 +198,7 @@ async def _have_all(
     begun, finished, dead = time.monotonic(), 0, False
     async with open_models() as models:
         clients = {s.name: await models.client(s) for s in (tested, reference)}
-        seats_free = asyncio.Semaphore(max(1, (tested.concurrency + 1) // 2))
+        seats_free = asyncio.Semaphore(_tables(tested))
 
         async def have(job: Job) -> None:
             nonlocal finished, dead
@@ -195,6 +224,12 @@ async def _have_all(
             for job in todo:
                 group.create_task(have(job))
     return sorted(failures, key=lambda f: str(f["dialogue_id"]))
+
+
+def _tables(tested: System) -> int:
+    """How many dialogues run at once. Each has at most two requests under way, of which the embedded server's
+    slots (and its prefix cache) should hold both; other servers queue, and must never run dry."""
+    return max(1, (tested.concurrency + 1) // 2) if tested.embedded else tested.concurrency
 
 
 async def _have_one(

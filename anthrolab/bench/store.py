@@ -3,8 +3,9 @@
     runs/<run>/manifest.json     what was run with what, and how much of it is done
                dialogues.jsonl   finished dialogues, one a line
                verdicts.jsonl    finished verdicts, one a line
+               gate.jsonl        what the validity gate said of each dialogue
                failures.jsonl    what could not be done in the last command, and why
-               calls/            every model call, one file a dialogue (and one a judged dialogue)
+               calls/            every model call, one file a dialogue and one a judge
                ledgers/<judge>/  cases.parquet, checkboxes.parquet
 """
 
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from anthrolab.errors import AnthrolabError
-from anthrolab.files import append_line, cut_torn_line, unwritable, whole_lines, write_atomic
+from anthrolab.files import append_line, cut_torn_line, read_text, unwritable, whole_lines, write_atomic
 from anthrolab.judging.verdict import Verdict
 from anthrolab.runtime.dialogue import Dialogue
 
@@ -55,9 +56,12 @@ class Run:
         if not path.exists():
             raise RunError(f"{self.path}: no manifest.json here, so this is no run; make one with `anthrolab run`")
         try:
-            manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            manifest: dict[str, Any] = json.loads(read_text(path))
         except ValueError as e:
             raise RunError(f"{path}: not valid JSON ({e}); restore it, or remove the folder and run again") from e
+        lacking = [key for key in ("run", "settings", "hashes", "counts", "judges") if key not in manifest]
+        if lacking:
+            raise RunError(f"{path}: {lacking[0]} is missing; restore the file, or remove the folder and run again")
         return manifest
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
@@ -93,7 +97,7 @@ class Run:
         """Replace a JSONL file by its final form, lines in the order of the plan."""
         content = "".join(line + "\n" for line in lines)
         path = self.path / name
-        if not path.exists() or path.read_text(encoding="utf-8") != content:
+        if not path.exists() or read_text(path) != content:
             write_atomic(path, content)
 
     def mend(self) -> None:

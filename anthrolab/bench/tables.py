@@ -15,9 +15,10 @@ from typing import Any
 import polars as pl
 
 from anthrolab.bench.coverage import coverage_table
-from anthrolab.bench.ledger import CATEGORIES, DIMENSIONS, Ledger, read_ledger
+from anthrolab.bench.ledger import DIMENSIONS, Ledger, read_ledger, read_weights
 from anthrolab.bench.printing import as_csv, as_decimal, as_percent
 from anthrolab.bench.scores import PAPER_WEIGHTS, Counts, Weights, count_boxes, exact_weights
+from anthrolab.cards.scenario import CATEGORIES
 from anthrolab.files import write_atomic
 
 Key = tuple[str, ...]
@@ -69,9 +70,13 @@ def tables(ledger: Ledger, weights: Weights = PAPER_WEIGHTS, counts: Counts | No
     }
 
 
-def write_tables(ledger_dir: Path | str, out_dir: Path | str, weights: Weights = PAPER_WEIGHTS) -> list[Path]:
-    """Write table7.csv .. table11.csv and coverage.csv, each whole or not at all; returns their paths."""
+def write_tables(ledger_dir: Path | str, out_dir: Path | str, weights: Weights | None = None) -> list[Path]:
+    """Write table7.csv .. table11.csv and coverage.csv, each whole or not at all; returns their paths.
+
+    Weights not given are those that stand beside the ledger, else the paper's.
+    """
     ledger = read_ledger(ledger_dir)
+    weights = weights or read_weights(ledger_dir) or PAPER_WEIGHTS
     counts = count_boxes(ledger)
     made = tables(ledger, weights, counts) | {"coverage": coverage_table(ledger, counts)}
     paths = []

@@ -76,15 +76,6 @@ def load_library(folder: Path) -> Library:
     return Library(personas, scenarios, bindings)
 
 
-def load_personas(folder: Path) -> dict[str, Persona]:
-    """Only the personas of a folder of cards."""
-    problems: list[str] = []
-    personas = _load_cards(folder / "personas", Persona, problems)
-    if problems:
-        raise CardError(problems)
-    return personas
-
-
 def _load_cards(folder: Path, model: type[M], problems: list[str]) -> dict[str, M]:
     cards: dict[str, M] = {}
     paths = sorted(folder.glob("*.yaml"))

@@ -23,7 +23,7 @@ from anthrolab.models.structured import Ladder
 from anthrolab.runtime.dialogue import Dialogue, Speaker
 
 PROMPTS = ("turn.md", "dialogue.md", "question.md")
-SOURCES = ("llm.py", "materials.py", "fence.py", "answers.py")
+SOURCES = ("llm.py", "materials.py", "fence.py", "answers.py", "verdict.py")
 REASKS = 1
 """Times that a call asks again for the ids without a usable answer."""
 

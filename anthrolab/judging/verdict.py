@@ -87,6 +87,7 @@ class Verdict(Record):
     """All cards of one dialogue by one judge.
 
     judge: its name; judge_identity: a content hash of all that its answers depend on; rubric: the rubric's hash.
+    dialogue_hash: content hash of the dialogue's record as it was judged; a changed dialogue is judged again.
     complete: false where a call got no answer from the model (fault `model_error:...`), so that judging the
         dialogue again may answer more; everything else that is unassessed stays so.
     rungs: calls answered at each rung of the structured-output ladder (empty for the rules judge).
@@ -96,6 +97,7 @@ class Verdict(Record):
     judge: str
     judge_identity: str
     rubric: str
+    dialogue_hash: str | None = None
     complete: bool = True
     turns: list[TurnVerdict]
     dialogue: list[BoxVerdict]

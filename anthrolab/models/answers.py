@@ -29,7 +29,7 @@ def read_answer(content: bytes, is_chat: bool) -> Reply:
     """
     try:
         body = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise UnreadableAnswerError("not_json", f"answered with {describe_body(content)} where JSON is due") from None
     if not isinstance(body, dict):
         raise UnreadableAnswerError("not_json", "answered with JSON that is no object")
@@ -42,7 +42,9 @@ def read_answer(content: bytes, is_chat: bool) -> Reply:
     finish = choice.get("finish_reason")
     message = choice.get("message") if is_chat else {"content": choice.get("text")}
     message = message if isinstance(message, dict) else {}
-    text, thought = split_reasoning(_text(message.get("content")) or _text(message.get("refusal")))
+    if _text(message.get("refusal")) and not _text(message.get("content")):
+        raise UnreadableAnswerError("refusal", f"refused: {_text(message.get('refusal'))[:200]}")
+    text, thought = split_reasoning(_text(message.get("content")))
     told = [_text(message.get(field)) for field in ("reasoning", "reasoning_content")]
     reasoning = "\n".join(dict.fromkeys(part for part in (*told, thought) if part)) or None
     if is_chat and not text.strip() and reasoning is None:

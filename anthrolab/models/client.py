@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 from anthrolab.errors import AnthrolabError
 from anthrolab.files import content_hash
 
-Fault = Literal["unreachable", "timeout", "rate_limited", "server_error", "rejected", "not_json", "empty", "no_reply"]
+Fault = Literal["unreachable", "timeout", "rate_limited", "server_error", "rejected", "not_json", "empty", "refusal", "no_reply"]
 
 
 class ModelError(AnthrolabError):

@@ -35,6 +35,7 @@ FIXES: dict[Fault, str] = {
     "rejected": "check the model's name, the key and the parameters",
     "not_json": "base_url should be the API's root, which mostly ends in /v1",
     "empty": "check max_tokens and the server's filters, or use another model",
+    "refusal": "the model's provider declined; change the scenario or use another model",
     "no_reply": "try again",
 }
 

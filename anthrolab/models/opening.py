@@ -6,7 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from anthrolab.models.client import ModelClient
 from anthrolab.models.endpoint import Budget, Endpoint
-from anthrolab.models.local import EmbeddedServer
+from anthrolab.models.faults import public_url
+from anthrolab.models.local import EmbeddedServer, find_model
 from anthrolab.models.systems import System, SystemsError
 
 
@@ -53,6 +54,11 @@ async def open_model(system: System) -> AsyncIterator[ModelClient]:
     """The client of one system, for as long as the context lasts."""
     async with open_models() as models:
         yield await models.client(system)
+
+
+def model_identity(system: System) -> str:
+    """Names server and model file as the client's `identity` does, without opening either; the file must be there."""
+    return find_model(system.model)[1] if system.embedded else public_url(system.endpoint)
 
 
 def remote_client(system: System) -> Endpoint:

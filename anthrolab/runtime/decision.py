@@ -65,6 +65,8 @@ def parse_decision(text: str, role: str, now: datetime, max_delay_s: int, trunca
         value = json.loads(body)
     except json.JSONDecodeError as e:
         return Parsed(None, f"the reply is no JSON ({e.msg} at character {e.pos})")
+    except (ValueError, RecursionError) as e:  # a number of thousands of digits, brackets thousands deep
+        return Parsed(None, f"the reply is no JSON that can be read ({type(e).__name__})")
     problem = _contract_problem(value, role)
     if problem:
         return Parsed(None, problem)

@@ -59,6 +59,8 @@ class LineRule:
     def parse(self, text: str) -> tuple[int, str | None]:
         """Delay in seconds and message (None: the line is the partner's, which is silence) of `clock()` + reply.
 
+        A delay below 0 or above `max_delay_s` is what a server without a grammar lets pass; the scheduler clips it.
+
         ValueError says what is wrong with the line.
         """
         match = LINE.match(text)
@@ -68,9 +70,9 @@ class LineRule:
             at = self.now.replace(hour=int(match["h"]), minute=int(match["m"]), second=int(match["s"]))
         except ValueError:
             raise ValueError(f"{match['h']}:{match['m']}:{match['s']} is no time of day") from None
-        if at < self.now:
-            at += timedelta(days=1)
         delay = int((at - self.now).total_seconds())
+        if delay < 0 and delay + 86400 <= self.max_delay_s:
+            delay += 86400  # past midnight; any other earlier time is a time that has passed
         rest = match["rest"]
         if rest.startswith(f"{self.name}:"):
             return delay, rest[len(self.name) + 1 :].split("\n")[0].strip()

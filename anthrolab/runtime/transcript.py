@@ -48,7 +48,10 @@ class TranscriptPolicy:
                 error = str(e)
                 continue
             plan = SILENCE if not content else Plan(content, delay)
-            return Answer(plan, None, "asked twice" if attempt else None, call)
+            labels = ["asked twice"] if attempt else []
+            if not plan.silent and not 0 <= delay <= self.max_delay_s:
+                labels.append(f"time {delay} s from now clipped")
+            return Answer(plan, None, "; ".join(labels) or None, call)
         return Answer(None, error, None, call)
 
 

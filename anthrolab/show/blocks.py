@@ -91,13 +91,26 @@ def measured_block(measured: Measured, *, seed: int = 0) -> Block:
 
 
 def _intervals(scores: pl.DataFrame, seed: int) -> dict[str, str]:
-    """Wilson for the two rates over cases, bootstrap by binding for the mean score."""
-    passed, dialogue, scored = (scores.drop_nulls(c) for c in ("passed", "dialogue_passed", "score"))
-    clusters = scored.select(pl.coalesce("binding", "case_id")).to_series()
-    score = bootstrap_mean(scored["score"], clusters, seed=seed) if scored.height else None
+    """Intervals of the two rates and of the mean score.
+
+    Rates: Wilson over cases, which is sound for few cases. Several samples of a case, or both cases of a binding,
+    are not independent: then rates are bootstrapped by binding, like the score.
+    """
+    correlated = scores.filter("valid").select(pl.coalesce("binding", "case_id")).to_series().is_duplicated().any()
+
+    def by_binding(column: str) -> Interval | None:
+        known = scores.drop_nulls(column)
+        clusters = known.select(pl.coalesce("binding", "case_id")).to_series()
+        return bootstrap_mean(known[column].cast(pl.Float64), clusters, seed=seed) if known.height else None
+
+    def rate(column: str) -> Interval | None:
+        known = scores.drop_nulls(column)
+        return by_binding(column) if correlated else wilson(int(known[column].sum()), known.height)
+
+    score = by_binding("score")
     return {
-        "ACC": _percent(wilson(int(passed["passed"].sum()), passed.height)),
-        "Holistic ACC": _percent(wilson(int(dialogue["dialogue_passed"].sum()), dialogue.height)),
+        "ACC": _percent(rate("passed")),
+        "Holistic ACC": _percent(rate("dialogue_passed")),
         "Score": f"{score.low:.1f} to {score.high:.1f}" if score else "",
     }
 

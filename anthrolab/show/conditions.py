@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from anthrolab.bench.ledger import CATEGORIES
+from anthrolab.cards.scenario import CATEGORIES
 from anthrolab.show.measured import Measured
 from anthrolab.show.tables import PrintedTable, plain_table
 
@@ -74,12 +74,14 @@ def provenance_table(run: str, measured: Sequence[Measured]) -> PrintedTable:
         ("Cases", ", ".join(settings["cases"])),
         *((f"Content hash: {name}", str(value)) for name, value in manifest["hashes"].items()),
         ("Content hash: code", ", ".join(manifest["code"])),
-        ("Versions", _flat(manifest["versions"])),
+        ("Versions", " | ".join(_flat(v) for v in manifest["versions"])),
         ("Dialogues", _flat(manifest["counts"])),
     ]
     for m in measured:
         judged = manifest["judges"][m.judge]
-        rows.append((f"Judge: {m.judge_label}", f"identity {judged['identity']}, rubric {judged['rubric_name']} ({judged['rubric']})"))
+        asked = f"; {_flat({'params': judged['params'], 'model': judged['system']['model']})}" if "params" in judged else ""
+        named = f"identity {judged['identity']}, rubric {judged['rubric_name']} ({judged['rubric']}){asked}"
+        rows.append((f"Judge: {m.judge_label}", named))
     frame = pl.DataFrame(rows, schema={"Item": pl.String, "Value": pl.String}, orient="row")
     return plain_table(f"provenance-{run}", f"Run {run}", "", frame)
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from anthrolab.bench.ledger import CATEGORIES, GLOBAL_DIMENSIONS, LOCAL_DIMENSIONS
+from anthrolab.bench.ledger import GLOBAL_DIMENSIONS, LOCAL_DIMENSIONS
+from anthrolab.cards.scenario import CATEGORIES
 from anthrolab.show.blocks import Block
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def dimension_figure(blocks: Sequence[Block], names: Mapping[str, str]) -> "Figu
 
 def category_figure(blocks: Sequence[Block]) -> "Figure":
     """Mean Score (0 to 100) in each of the twelve scenario categories, as points."""
-    x = list(CATEGORIES)
+    x: list[str] = [*CATEGORIES]
     figure = _profile(blocks, 10, x, x, "markers")
     figure.update_yaxes(title_text="Mean Score of the category's valid cases (0 to 100)", range=[0, 103])
     figure.update_xaxes(title_text="Scenario category")

@@ -9,7 +9,7 @@ from typing import Any
 
 from anthrolab.bench.ledger import Ledger, read_ledger
 from anthrolab.bench.store import Run, RunError
-from anthrolab.files import whole_lines
+from anthrolab.files import content_hash, whole_lines
 from anthrolab.judging.rubric import Rubric, load_rubric
 from anthrolab.judging.verdict import Verdict
 from anthrolab.runtime.dialogue import Dialogue
@@ -79,19 +79,22 @@ def load_measured(run_dir: Path, judge: str, rubric: Rubric | None = None) -> Me
             f"{run_dir}: judge {judge} used the rubric {judged['rubric_name']} ({judged['rubric']}), not {rubric.name} "
             f"({rubric.hash}); give that rubric's file, or {again}"
         )
-    if any(judged["counts"][key] != manifest["counts"][key] for key in ("planned", "done")):
+    if any(judged["counts"][key] != manifest["counts"].get(key) for key in ("planned", "done")):
         raise RunError(f"{run_dir}: has dialogues that judge {judge} has not seen; {again}")
     gate = {row["dialogue_id"]: row for row in _rows(run_dir / "gate.jsonl")}
-    dialogues = run.dialogues()
-    if set(gate) != set(dialogues):
-        raise RunError(f"{run_dir / 'gate.jsonl'}: is not about the same dialogues as dialogues.jsonl; {again}")
+    dialogues, verdicts = run.dialogues(), run.verdicts(judge)
+    if set(gate) != set(dialogues) or content_hash(list(gate.values())) != judged["gate"]:
+        raise RunError(f"{run_dir / 'gate.jsonl'}: is not what judge {judge} went by; {again}")
+    changed = [k for k, v in verdicts.items() if k not in dialogues or v.dialogue_hash != content_hash(dialogues[k].to_line())]
+    if changed:
+        raise RunError(f"{run_dir}: dialogue {changed[0]} is not what judge {judge} saw; {again}")
     return Measured(
         run=run.name,
         judge=judge,
         manifest=manifest,
         ledger=read_ledger(run.ledger(judge)),
         dialogues=dialogues,
-        verdicts=run.verdicts(judge),
+        verdicts=verdicts,
         gate=gate,
         failures=_rows(run_dir / "failures.jsonl"),
         rubric=rubric,

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from anthrolab.bench.audit import audit
 from anthrolab.bench.coverage import coverage_table
-from anthrolab.bench.ledger import CATEGORIES
 from anthrolab.bench.printing import as_csv
 from anthrolab.bench.store import RunError
 from anthrolab.cards.library import Library, default_cards_dir, load_library
+from anthrolab.cards.scenario import CATEGORIES
 from anthrolab.files import write_atomic
 from anthrolab.judging.rubric import load_rubric
 from anthrolab.show.blocks import Block, measured_block, published_block
@@ -124,12 +124,12 @@ def _page(
         figures=[
             (
                 ("Profile over the dimensions", "Values of Table 8. Lines join the dimensions of one card; a gap is a "
-                 "dimension of which nothing was assessed. The measured judge differs from the paper's."),
+                 "dimension of which nothing was assessed. Measured points are over the assessed checkboxes only and by another judge: not comparable."),
                 Markup(figure_html(dimension_figure(blocks, names), "figure-dimensions")),
             ),
             (
                 ("Score by scenario category", "Values of Table 10; a category without a valid case has no point. The "
-                 "measured judge differs from the paper's."),
+                 "measured points are over the assessed checkboxes only and by another judge: not comparable."),
                 Markup(figure_html(category_figure(blocks), "figure-categories")),
             ),
         ],

@@ -205,7 +205,7 @@ def _notes(number: int, blocks: Sequence[Block], partly: bool) -> list[str]:
     notes = []
     if number == 7:
         notes.append(
-            "95% intervals: Wilson over cases for rates, bootstrap by binding for Score. The paper prints no scores of "
+            "95% intervals: Wilson over cases for rates (bootstrap by binding where cases share one), bootstrap by binding for Score. The paper prints no scores of "
             "single cases, so its Score has none."
         )
     if partly:

@@ -82,15 +82,15 @@ def _claims(text: str, rules: int, recent: list[str], name: str, remote: bool) -
 
 def _check_asks(dialogue: Dialogue, found: dict[Speaker, list[Violation]]) -> None:
     """L0-04: replies that broke the output contract; placed at the last message that the ask could see."""
-    for ask in dialogue.asks or []:
+    for number, ask in enumerate(dialogue.asks or []):
         if ask.error is not None:
-            seen = sum(message.at <= ask.now for message in dialogue.messages)
-            found[ask.speaker].append(Violation("L0-04", seen - 1, ask.error))
+            # The scheduler asks both speakers after every message, so pair k of asks saw k + 1 messages; by the
+            # clock alone a reply sent in the same second would count as seen. Logs from elsewhere may be thinner.
+            by_clock = sum(message.at <= ask.now for message in dialogue.messages)
+            found[ask.speaker].append(Violation("L0-04", min(number // 2 + 1, by_clock) - 1, ask.error))
 
 
-def _verdict(
-    dialogue: Dialogue, found: Mapping[Speaker, list[Violation]], remote: bool, card_known: bool
-) -> L0Result:
+def _verdict(dialogue: Dialogue, found: Mapping[Speaker, list[Violation]], remote: bool, card_known: bool) -> L0Result:
     role = dialogue.evaluated_role
     own, partners = (tuple(sorted(found[side], key=lambda v: (v.message_index, v.id))) for side in (role, other(role)))
     ran: list[tuple[ConstraintId, bool]] = [

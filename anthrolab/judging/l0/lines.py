@@ -14,7 +14,9 @@ from anthrolab.judging.l0.gate import check
 from anthrolab.runtime.dialogue import Dialogue, Speaker
 
 
-def gate_file(path: Path, personas: Mapping[str, Persona], scenarios: Mapping[str, Scenario]) -> Iterator[dict[str, object]]:
+def gate_file(
+    path: Path, personas: Mapping[str, Persona], scenarios: Mapping[str, Scenario]
+) -> Iterator[dict[str, object]]:
     """One row for each dialogue of a file, in order, to be printed as JSON lines.
 
     A row is `L0Result.as_row`, or has an `error` (and the `dialogue_id` where it is known) for a line that is no
@@ -44,7 +46,7 @@ def gate_line(
         return row | {"error": f"line {number}: {_first_problem(e)}"}
     cards: dict[Speaker, Persona] = {}
     for side, participant in dialogue.speakers.items():
-        if participant.persona in personas:
+        if participant.persona is not None and participant.persona in personas:
             cards[side] = personas[participant.persona]
     scenario = scenarios.get(dialogue.scenario) if dialogue.scenario else None
     return check(dialogue, cards, scenario).as_row(dialogue.dialogue_id)

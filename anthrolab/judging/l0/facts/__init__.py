@@ -46,4 +46,6 @@ def _compare(
     if fact == "occupation":
         own = [*facts.occupation, persona.occupation]
         return occupation.contradiction(text, own), f"occupation {'/'.join(facts.occupation)}"
-    return relationship.contradiction(text, facts.relationship_status, facts.gender), f"status {facts.relationship_status}"
+    return relationship.contradiction(
+        text, facts.relationship_status, facts.gender
+    ), f"status {facts.relationship_status}"

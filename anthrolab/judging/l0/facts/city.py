@@ -6,6 +6,7 @@ from functools import lru_cache
 from anthrolab.judging.l0.facts.places import REGIONS, known_places, may_be_the_same
 from anthrolab.judging.l0.framing import PAST, no_claim, sentence_before
 
+
 def triggers() -> str:
     """All known places."""
     return " ".join([*known_places(), *REGIONS])

@@ -6,24 +6,37 @@ from anthrolab.judging.l0.facts.occupations import GROUPS, OFTEN_A_ROLE, PLAIN, 
 from anthrolab.judging.l0.framing import PAST, clause_before, no_claim, sentence_after, sentence_before
 
 TRIGGERS = " ".join(
-    [*PLAIN, *(name for group in GROUPS for name in group if len(name) > 1)]
-    + "大一 大二 大三 大四 高一 高二 高三 研一 研二 研三 博一 博二 博三 在上 在读 在念 没毕 上高 上大 上初 退休".split()
-    + "开出 开公 开大 开货 送外 送快 跑滴 跑运 教书 写代 种地 当兵".split()
+    [
+        *PLAIN,
+        *(name for group in GROUPS for name in group if len(name) > 1),
+        "大一 大二 大三 大四 高一 高二 高三 研一 研二 研三 博一 博二 博三 在上 在读 在念 没毕 上高 上大 上初 退休",
+        "开出 开公 开大 开货 送外 送快 跑滴 跑运 教书 写代 种地 当兵",
+    ]
 )
-_ADVERBS = r"(?:是|就是|也是|可是|其实是|毕竟是|还是|只是|好歹是|现在是|真是|不过是|就|也|还|其实|现在|目前|毕竟|好歹|,|，|\s)"
+_ADVERBS = (
+    r"(?:是|就是|也是|可是|其实是|毕竟是|还是|只是|好歹是|现在是|真是|不过是|就|也|还|其实|现在|目前|毕竟|好歹|,|，|\s)"
+)
 _END = r"(?=$|[，,。.！!；;\s~…]|啊|呀|哦|嘛|呢|诶|来着|哈|而已|罢了|不是)"
 _PLACE = r"(?:(?:三甲|医院|公司|中学|小学|高中|初中|大学|幼儿园|私立|公立|乡镇|社区|银行|互联网|普通|资深|全职|在职|苦逼|小|大)的?)?"
 _PLAIN = "|".join(sorted(PLAIN, key=len, reverse=True))
-_DOING = "|".join(sorted({name for group in GROUPS for name in group if len(name) > 1} | {"IT", "HR"}, key=len, reverse=True))
+_DOING = "|".join(
+    sorted({name for group in GROUPS for name in group if len(name) > 1} | {"IT", "HR"}, key=len, reverse=True)
+)
 
-_IS = re.compile(rf"我{_ADVERBS}*?是\s*(一名|一个|个|名|一位|位)?\s*{_PLACE}({_PLAIN}){_END}")
-_ONE = re.compile(rf"(?:我(?:就|这)?(?:一个|一|作为一个|作为)|(?:^|[，,\s])(?:作为|身为)(?:一个|一名|个|名)?){_PLACE}({_PLAIN})(?:的)?(?=$|[，,。！!\s]|哪|怎么|能|也|都|又|不|我|还|天天|每天)")
+_IS = re.compile(rf"我{_ADVERBS}{{0,5}}?是\s*(一名|一个|个|名|一位|位)?\s*{_PLACE}({_PLAIN}){_END}")
+_ONE = re.compile(
+    rf"(?:我(?:就|这)?(?:一个|一|作为一个|作为)|(?:^|[，,\s])(?:作为|身为)(?:一个|一名|个|名)?){_PLACE}({_PLAIN})(?:的)?(?=$|[，,。！!\s]|哪|怎么|能|也|都|又|不|我|还|天天|每天)"
+)
 _DOES = re.compile(
     rf"我(?:们)?(?:这些|这种|这个|一个|作为|,|\s|现在|目前|{_ADVERBS}){{0,6}}(?:当|做|搞|干|跑|送|教|从事|开)({_DOING})(?:工作|这行|行业)?的(?:{_END}|(?=就|都|也|天天|哪|怎么|不|每天|最))"
     rf"|我(?:们)?(?:这些|这种|这个|一个|{_ADVERBS}){{0,6}}(开出租|开公交|开大车|开货车|送外卖|送快递|跑滴滴|跑运输|教书|写代码|种地|当兵)的(?:{_END}|(?=就|都|也|天天|哪|怎么|不|每天|最))"
 )
-_WORKS_AS = re.compile(rf"我(?:现在|目前|就|也|还){{0,6}}在[^，,。！!？?\s]{{1,10}}(?:(?:当|做)({_PLAIN})|(教书))(?:的)?{_END}")
-_US = re.compile(r"我(程序员|码农|公务员|学生党|大学生|研究生|高中生)(?=$|[，,。！!\s]|一个)|我们(?:这些|这种)?(程序员|码农|外卖员|快递员|骑手|学生党|设计师|公务员)(?=$|[，,。！!\s]|哪|都|就|也|不|天天|每天|没|又|这行)")
+_WORKS_AS = re.compile(
+    rf"我(?:现在|目前|就|也|还){{0,6}}在[^，,。！!？?\s]{{1,10}}(?:(?:当|做)({_PLAIN})|(教书))(?:的)?{_END}"
+)
+_US = re.compile(
+    r"我(程序员|码农|公务员|学生党|大学生|研究生|高中生)(?=$|[，,。！!\s]|一个)|我们(?:这些|这种)?(程序员|码农|外卖员|快递员|骑手|学生党|设计师|公务员)(?=$|[，,。！!\s]|哪|都|就|也|不|天天|每天|没|又|这行)"
+)
 _YEARS = re.compile(
     rf"我(?:都|也|已经){{0,6}}(?:当|做|干)({_PLAIN})(?:都|也|已经|有|快){{0,6}}(?:\d+|[一两三四五六七八九十几]+)(?:多)?年(?:多)?了"
     rf"|我(?:的)?(?:职业|工作|本职)(?:就)?是({_PLAIN}){_END}"
@@ -32,12 +45,23 @@ _STUDENT = re.compile(
     rf"我(?:现在|今年|才|还|也|还在|在|,|\s|{_ADVERBS}){{0,6}}(?:上|读|念|在读)?(大[一二三四]|高[一二三]|研[一二三]|博[一二三])(?:的学生|学生|狗|党)?(?:了|的)?(?=$|[，,。！!\s]|啊|呀|啦|呢|哦)"
     rf"|我(?:现在|今年|还|也|都|才|一直|,|\s){{0,6}}(还在上学|还在读书|还在念书|在读研|在读博|还没毕业|上高中呢|上大学呢|上初中呢)(?=$|[，,。！!\s]|啊|呀|呢|哦)"
 )
-_RETIRED = re.compile(r"我(?:都|已经|早|也|早就|现在|,|\s){0,6}(退休)(?:了|\d+年了|[一两三四五六七八九十]+年了|好几年了|的人了)(?=$|[，,。！!\s啊呀啦])")
-_LEVELS = {"高": ("高中", "高一", "高二", "高三"), "大": ("大学", "本科", "大一", "大二", "大三", "大四"), "研": ("研", "硕", "博"), "博": ("博",)}
-_ALL_LEVELS = tuple(word for words in _LEVELS.values() for word in words) + ("初中", "小学")
+_RETIRED = re.compile(
+    r"我(?:都|已经|早|也|早就|现在|,|\s){0,6}(退休)(?:了|\d+年了|[一两三四五六七八九十]+年了|好几年了|的人了)(?=$|[，,。！!\s啊呀啦])"
+)
+_LEVELS = {
+    "高": ("高中", "高一", "高二", "高三"),
+    "大": ("大学", "本科", "大一", "大二", "大三", "大四"),
+    "研": ("研", "硕", "博"),
+    "博": ("博",),
+}
+_ALL_LEVELS = (*(word for words in _LEVELS.values() for word in words), "初中", "小学")
 
-_COUNTERFACTUAL = re.compile(r"[，,\s啊呀]*(?:我|那我|就|那)?(?:也|肯定|早就?|都|绝对|一定)(?:得|会|要|不|想|该|气|说|早)|[，,\s]*(?:就|要|得|一定)去")
-_NOT_NOW = re.compile("以前|之前|曾|原来|本来|当年|那时|小时候|想当|想做|梦想|理想|将来|以后|长大|准备|打算|游戏|剧本|今天我|今晚我|这次我|差点|辞|转行|兼职|他眼里|她眼里|家里我|相当于|等于")
+_COUNTERFACTUAL = re.compile(
+    r"[，,\s啊呀]*(?:我|那我|就|那)?(?:也|肯定|早就?|都|绝对|一定)(?:得|会|要|不|想|该|气|说|早)|[，,\s]*(?:就|要|得|一定)去"
+)
+_NOT_NOW = re.compile(
+    "以前|之前|曾|原来|本来|当年|那时|小时候|想当|想做|梦想|理想|将来|以后|长大|准备|打算|游戏|剧本|今天我|今晚我|这次我|差点|辞|转行|兼职|他眼里|她眼里|家里我|相当于|等于"
+)
 
 
 def contradiction(text: str, own: list[str]) -> tuple[int, int] | None:
@@ -52,7 +76,11 @@ def contradiction(text: str, own: list[str]) -> tuple[int, int] | None:
             if no_claim(text, m.start(), m.end()) or _COUNTERFACTUAL.match(sentence_after(text, m.end())):
                 continue
             before = sentence_before(text, m.start()) + m.group()
-            if PAST.search(before) or _NOT_NOW.search(before) or clause_before(text, m.start()).endswith(("比", "跟", "不像")):
+            if (
+                PAST.search(before)
+                or _NOT_NOW.search(before)
+                or clause_before(text, m.start()).endswith(("比", "跟", "不像"))
+            ):
                 continue
             return m.span()
     return None

@@ -60,7 +60,9 @@ PLAIN = (
 ).split()
 """Names that may follow 我是 in a plain statement."""
 
-OFTEN_A_ROLE = frozenset("厨师 导游 翻译 客服 演员 保安 服务员 摄影师 歌手 主播 作家 编辑 财务 农民 军人 销售 裁缝 保洁 博主".split())
+OFTEN_A_ROLE = frozenset(
+    "厨师 导游 翻译 客服 演员 保安 服务员 摄影师 歌手 主播 作家 编辑 财务 农民 军人 销售 裁缝 保洁 博主".split()
+)
 """Names that are also said of a part played for a day (今天我是厨师); only 我是一名… or 我是做…的 counts."""
 
 
