@@ -1,5 +1,6 @@
 """Judging runs: by rules, by a scripted model judge over real HTTP, and what happens when that judge fails."""
 
+import csv
 import json
 import shutil
 import subprocess
@@ -9,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from anthrolab.bench.judge import judge_run
@@ -57,7 +57,8 @@ def make_run(tmp_path: Path, url: str) -> tuple[Path, Path]:
 
 def table7(run: Path, judge: str, out: Path) -> dict[str, str]:
     write_tables(Run(run).ledger(judge), out)
-    return pl.read_csv(out / "table7.csv", infer_schema=False, missing_utf8_is_empty_string=True).row(0, named=True)
+    with (out / "table7.csv").open(encoding="utf-8", newline="") as file:
+        return next(csv.DictReader(file))
 
 
 def test_a_judge_that_passes_everything(tmp_path: Path) -> None:

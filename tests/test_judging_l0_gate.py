@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from anthrolab.judging.l0 import SEVERITY, L0Result, check, facts, identity, medium, presence, time_logic
 from anthrolab.judging.l0.gate import prefilter
 from anthrolab.judging.l0.repetition import Repetition
-from anthrolab.runtime.dialogue import Ask, Dialogue, Message, Participant, Speaker
+from anthrolab.runtime.dialogue import Ask, Decision, Dialogue, Message, Participant, Speaker
 from anthrolab.runtime.text import normalise
 from tests.cards_for_tests import make_scenario
 from tests.test_judging_l0_rules import FACTS, card
@@ -111,6 +111,24 @@ def test_a_reply_that_broke_the_contract_stands_at_the_last_message_seen() -> No
     ]
     assert [(v.id, v.message_index) for v in result.partner_violations] == [("L0-04", 1)]
     assert result.reason == "fatal"
+
+
+def test_a_reply_sent_in_the_same_second_was_not_seen_by_the_ask_before_it() -> None:
+    """Message 1 goes out 0 s after the opener: the pair of asks at the opener could not see it."""
+    asks = [
+        Ask(speaker="b", now=START, error="no JSON"),
+        Ask(speaker="a", now=START, decision=Decision(content="在呢", at=START, end=False)),
+        Ask(speaker="a", now=START, error="empty"),
+        Ask(speaker="b", now=START, error="empty"),
+    ]
+    messages = [
+        Message(speaker="b", content="在吗", at=START, opener=True),
+        Message(speaker="a", content="在呢", at=START, opener=False),
+    ]
+    dialogue = chat([("b", "在吗"), ("a", "在呢")], asks=asks).model_copy(update={"messages": messages})
+    result = check(dialogue, {})
+    assert [v.message_index for v in result.violations] == [1]
+    assert [v.message_index for v in result.partner_violations] == [0, 1]
 
 
 def test_facts_of_both_sides_against_their_own_cards() -> None:

@@ -85,8 +85,10 @@ def test_no_choices_is_empty(body):
     assert caught.value.fault == "empty"
 
 
-def test_a_refusal_is_what_the_model_said():
-    assert read_answer(chat({"content": None, "refusal": "这个我不能说"}), is_chat=True).text == "这个我不能说"
+def test_a_refusal_is_no_chat_text():
+    with pytest.raises(UnreadableAnswerError, match="这个我不能说") as caught:
+        read_answer(chat({"content": None, "refusal": "这个我不能说"}), is_chat=True)
+    assert caught.value.fault == "refusal"
 
 
 def test_an_error_inside_a_200_is_no_answer():

@@ -211,14 +211,26 @@ def test_without_the_server_package_the_error_names_the_command(monkeypatch):
         server.start()
 
 
-def test_a_server_that_never_gets_healthy_is_given_up_and_shut_down(monkeypatch):
+def test_a_server_that_never_gets_ready_is_given_up_and_shut_down(monkeypatch):
     server = EmbeddedServer(deadline=0.0)
-    monkeypatch.setattr("urllib.request.OpenerDirector.open", _refuse)
+    answers, addresses = EmbeddedServer._answers, []
+
+    def never(self):
+        addresses.append(self.url)
+        assert answers(self)
+        return False
+
+    monkeypatch.setattr(EmbeddedServer, "_answers", never)
     with pytest.raises(LocalModelError, match="did not become ready within 0 s"):
         server.start()
+    assert closed(addresses[0])
     with pytest.raises(LocalModelError, match="does not run"):
         assert server.url
 
 
-def _refuse(*args, **kwargs):
-    raise ConnectionRefusedError("refused")
+def test_starting_and_stopping_at_once_does_not_hang():
+    addresses = []
+    for _ in range(5):
+        with EmbeddedServer(context=256, slots=1) as server:
+            addresses.append(server.url)
+    assert all(closed(url) for url in addresses)

@@ -21,6 +21,9 @@ PROMPT_CACHE_MIB = 512
 SPINS = "2000"
 """Turns that an OpenMP thread of llama.cpp spins before it sleeps (GOMP_SPINCOUNT; yours is kept if set)."""
 
+SETTLE_S = 1.0
+"""Seconds for the main loop to begin before a server is given up (see `_answers` for why it must have begun)."""
+
 
 class EmbeddedServer:
     """A model served in this process: `with EmbeddedServer() as server: ... server.url`.
@@ -86,8 +89,9 @@ class EmbeddedServer:
                 "check the file and the free memory (EmbeddedServer(..., verbose=True) shows llama.cpp's own log)"
             ) from None
         try:
-            self._wait_until_healthy()
+            self._wait_until_ready()
         except BaseException:
+            time.sleep(SETTLE_S)
             self.stop()
             raise
 
@@ -116,20 +120,28 @@ class EmbeddedServer:
     ) -> None:
         self.stop()
 
-    def _wait_until_healthy(self) -> None:
-        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    def _wait_until_ready(self) -> None:
         end = time.monotonic() + self.deadline
-        while True:
-            try:
-                with direct.open(self.url.removesuffix("/v1") + "/health", timeout=5):
-                    return
-            except OSError as e:
-                if time.monotonic() > end:
-                    raise LocalModelError(
-                        f"{self.path}: the embedded server did not become ready within {self.deadline:g} s ({e}); "
-                        "use a smaller model or raise the deadline"
-                    ) from e
-            time.sleep(0.05)
+        while not self._answers():
+            if time.monotonic() > end:
+                raise LocalModelError(
+                    f"{self.path}: the embedded server did not become ready within {self.deadline:g} s; "
+                    "use a smaller model or raise the deadline"
+                )
+            time.sleep(0.02)
+
+    def _answers(self) -> bool:
+        """True once the main loop runs. /health answers before that, and a server that is shut down before its
+        loop runs waits for the end of that loop for ever; /slots is answered by the loop itself."""
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        asked = urllib.request.Request(
+            self.url.removesuffix("/v1") + "/slots", headers={"Authorization": f"Bearer {self.api_key}"}
+        )
+        try:
+            with direct.open(asked, timeout=5):
+                return True
+        except OSError:
+            return False
 
 
 def _load_llama_cpp() -> Any:

@@ -82,12 +82,16 @@ def _claims(text: str, rules: int, recent: list[str], name: str, remote: bool) -
 
 def _check_asks(dialogue: Dialogue, found: dict[Speaker, list[Violation]]) -> None:
     """L0-04: replies that broke the output contract; placed at the last message that the ask could see."""
-    for number, ask in enumerate(dialogue.asks or []):
+    asks = dialogue.asks or []
+    # The scheduler asks both speakers after every message, so pair k of asks saw k + 1 messages; by the clock
+    # alone a reply sent in the same second would count as seen. Logs from elsewhere may hold other asks.
+    pairs = list(zip(asks[::2], asks[1::2], strict=False))
+    paired = 2 * len(pairs) == len(asks) and all(x.now == y.now and x.speaker != y.speaker for x, y in pairs)
+    for number, ask in enumerate(asks):
         if ask.error is not None:
-            # The scheduler asks both speakers after every message, so pair k of asks saw k + 1 messages; by the
-            # clock alone a reply sent in the same second would count as seen. Logs from elsewhere may be thinner.
             by_clock = sum(message.at <= ask.now for message in dialogue.messages)
-            found[ask.speaker].append(Violation("L0-04", min(number // 2 + 1, by_clock) - 1, ask.error))
+            seen = min(number // 2 + 1, by_clock) if paired else by_clock
+            found[ask.speaker].append(Violation("L0-04", seen - 1, ask.error))
 
 
 def _verdict(dialogue: Dialogue, found: Mapping[Speaker, list[Violation]], remote: bool, card_known: bool) -> L0Result:
