@@ -1,9 +1,10 @@
 """The command line: one function call per verb."""
 
 import json
+import os
 import sys
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, NoReturn, Optional
 
 import typer
 
@@ -18,6 +19,9 @@ app = typer.Typer(
 )
 cards = typer.Typer(no_args_is_help=True, help="Check persona, scenario and binding cards; export their JSON Schema.")
 app.add_typer(cards, name="cards")
+
+INTERRUPTED = 130
+"""What typer makes of Ctrl-C."""
 
 RunDir = Annotated[Path, typer.Argument(help="A run folder made by `anthrolab run`.")]
 Systems = Annotated[Optional[Path], typer.Option("--systems", help="Systems file (default: data/systems.yaml).")]
@@ -60,13 +64,17 @@ def judge(
     systems: Systems = None,
     cards: Cards = None,
 ) -> None:
-    """Gate and judge a run and write its ledger. Exit code 1 if a verdict is incomplete.
+    """Gate and judge a run and write its ledger.
+
+    Exit code 1 if a case is not done or a verdict is incomplete, 2 if the judge answered nothing that can be used.
 
     Example: anthrolab judge runs/quick --judge rules
     """
     from anthrolab.bench.judge import judge_run
 
     counts = judge_run(run, judge, rubric_file=rubric, systems_file=systems, cards_dir=cards, progress=_say)
+    if counts["boxes"] and not counts["assessed"]:
+        raise AnthrolabError(f"judge {judge} answered no checkbox in a usable way; look into {run}/verdicts.jsonl")
     if counts["incomplete"] or counts["done"] < counts["planned"]:
         raise typer.Exit(1)
 
@@ -198,16 +206,32 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="surrogateescape")  # type: ignore[union-attr]
     try:
-        app()
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
     except AnthrolabError as e:
         sys.stderr.write(f"error: {e}\n")
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.stderr.write("stopped; the same command goes on from here\n")
-        sys.exit(130)
+        code = 2
     except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
+        _leave(1)  # as typer does while a command runs
+    except OSError as e:
+        if e.filename is not None:  # a file of ours would have come as AnthrolabError
+            raise
+        sys.stderr.write(f"error: standard output cannot be written ({e.strerror}); free some space or write elsewhere\n")
+        _leave(2)
+    except Exception as e:
+        if not (hasattr(e, "show") and hasattr(e, "exit_code")):
+            raise
+        e.show()  # a usage error: it shows itself
+        code = e.exit_code
+    if code == INTERRUPTED:
+        sys.stderr.write("stopped; the same command goes on from here\n")
+    sys.exit(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End without another try at flushing a standard output that cannot be written."""
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _say(line: str) -> None:
@@ -217,6 +241,6 @@ def _say(line: str) -> None:
 def _number(cases: str) -> int | None:
     if cases == "all":
         return None
-    if not cases.isdigit():
+    if not (cases.isascii() and cases.isdigit()):
         raise AnthrolabError(f"--cases {cases}: give a number, or all")
     return int(cases)

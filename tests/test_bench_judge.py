@@ -137,6 +137,18 @@ def test_a_judge_that_cannot_be_reached_scores_nothing_and_is_asked_again(tmp_pa
     assert again["assessed"] == again["boxes"]
 
 
+def test_a_judge_that_answers_beside_the_point_is_an_error_of_the_command(tmp_path: Path) -> None:
+    with serve(answering(fine)) as served:
+        run, systems = make_run(tmp_path, served.url)
+    with serve(lambda _call: json.dumps({"verdict": "good"})) as useless:
+        systems.write_text(systems.read_text(encoding="utf-8").replace(served.url, useless.url), encoding="utf-8")
+        command = [sys.executable, "-m", "anthrolab", "judge", str(run), "--judge", "oracle", "--systems", str(systems)]
+        result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 2
+    assert "answered no checkbox in a usable way" in result.stderr
+    assert set(table7(run, "oracle", tmp_path / "t").values()) == {"toy", ""}
+
+
 def test_two_judges_stand_side_by_side(tmp_path: Path) -> None:
     with serve(answering(fine)) as served:
         run, systems = make_run(tmp_path, served.url)

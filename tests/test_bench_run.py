@@ -118,9 +118,12 @@ def test_a_dead_endpoint_fails_the_cases_and_judges_nobody(tmp_path: Path, serve
     rows = [json.loads(line) for line in (run / "failures.jsonl").read_text("utf-8").splitlines()]
     assert {row["fault"] for row in rows} == {"unreachable"}
     assert Run(run).dialogues() == {}
-    write_systems(tmp_path / "systems.yaml", "http://127.0.0.1:9/v1", retries=1)
+    # With the endpoint mended the same command goes on: nothing was had under the old settings.
+    write_systems(tmp_path / "systems.yaml", server.url)
+    assert generate(run, "toy", cases=4, max_messages=4, systems_file=systems, progress=quiet)["done"] == 4
+    write_systems(tmp_path / "systems.yaml", server.url, retries=1)
     with pytest.raises(RunError, match=r"settings\.system"):
-        generate(run, "toy", cases=4, systems_file=systems, progress=quiet)
+        generate(run, "toy", cases=4, max_messages=4, systems_file=systems, progress=quiet)
 
 
 @pytest.mark.parametrize(
@@ -220,6 +223,11 @@ def test_a_folder_in_the_way(tmp_path: Path, server: Served) -> None:
         (["run", "--system", "toy", "--run", "r", "--cases", "99"], "these cards make 24 cases"),
         (["run", "--system", "toy", "--run", "r", "--cases", "many"], "give a number, or all"),
         (["run", "--system", "toy", "--run", "r", "--samples", "0"], "--samples 0: at least 1"),
+        (["run", "--system", "toy", "--run", "r", "--cases", "²"], "give a number, or all"),
+        (["run", "--system", "toy", "--run", "r", "--max-messages", "1"], "--max-messages 1: at least 2"),
+        (["run", "--system", "toy", "--run", "r", "--window", "0"], "--window 0: at least 1"),
+        (["run", "--system", "toy", "--run", ".", "--cases", "1"], "holds other files (systems.yaml)"),
+        (["run", "--system", "toy", "--run", "/", "--cases", "1"], "give a folder of its own"),
         (["judge", "nowhere"], "no manifest.json here"),
         (["tables", "nowhere", "--out", "t"], "no such file"),
         (["cards", "check", "nowhere"], "no such folder"),
@@ -235,4 +243,48 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, args: list[str], message: s
     )
     assert result.returncode == 2, result.stderr
     assert message in result.stderr and "Traceback" not in result.stderr
-    assert [p.name for p in tmp_path.iterdir()] == ["systems.yaml"], "something half-made was left behind"
+    left = [p.name for p in tmp_path.iterdir() if p.name != ".lock"]
+    assert left == ["systems.yaml"], "something half-made was left behind"
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path: Path, server: Served) -> None:
+    systems = write_systems(tmp_path / "systems.yaml", server.url, concurrency=1)
+    command = [sys.executable, "-m", "anthrolab", "run", "--system", "toy", "--cases", "all", "--systems", str(systems)]
+    process = subprocess.Popen([*command, "--run", str(tmp_path / "r")], stderr=subprocess.PIPE, text=True)
+    while len(server.calls) < 3:
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.endswith("stopped; the same command goes on from here\n")
+    assert "Traceback" not in said
+    assert set(Run(tmp_path / "r").manifest()["counts"]) == {"planned", "done", "failed", "missing"}
+
+
+def test_a_full_standard_output_and_a_closed_pipe(tmp_path: Path) -> None:
+    line = json.dumps({"dialogue_id": "x"}) + "\n"
+    (tmp_path / "d.jsonl").write_text(line * 5000, encoding="utf-8")
+    tool = f"'{sys.executable}' -m anthrolab l0 '{tmp_path / 'd.jsonl'}'"
+    full = subprocess.run(["bash", "-c", f"{tool} > /dev/full"], capture_output=True, text=True)
+    assert full.returncode == 2
+    assert full.stderr == "error: standard output cannot be written (No space left on device); free some space or write elsewhere\n"
+    closed = subprocess.run(["bash", "-c", f"set -o pipefail; {tool} | head -1"], capture_output=True, text=True)
+    assert closed.returncode == 1
+    assert "Traceback" not in closed.stderr
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", "{", '{"run": "r"}'])
+def test_a_manifest_that_is_none_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "manifest.json").write_text(content, encoding="utf-8")
+    with pytest.raises(RunError, match=r"manifest\.json: .*(not valid JSON|is missing)"):
+        Run(tmp_path / "r").manifest()
+
+
+def test_a_plan_does_not_shrink_silently(tmp_path: Path, server: Served) -> None:
+    systems = write_systems(tmp_path / "systems.yaml", server.url)
+    said: list[str] = []
+    generate(tmp_path / "r", "toy", cases=3, max_messages=4, systems_file=systems, progress=quiet)
+    counts = generate(tmp_path / "r", "toy", cases=2, max_messages=4, systems_file=systems, progress=said.append)
+    assert counts["planned"] == 3
+    assert any("a plan does not shrink" in line for line in said)

@@ -57,6 +57,19 @@ def test_a_broken_card_is_named_with_field_and_fix(cards: Path, file: str, old: 
     assert str(cards / file) in found[0]
 
 
+def test_a_broken_card_is_not_reported_missing_as_well(cards: Path) -> None:
+    edit(cards / "personas" / "p01.yaml", "\nage: 68", "\nage: 67")
+    assert len(problems(cards)) == 1
+
+
+def test_an_empty_card_and_another_ending_are_named(cards: Path) -> None:
+    (cards / "personas" / "p01.yaml").write_text("", encoding="utf-8")
+    (cards / "personas" / "p98.yml").write_text("id: p98\n", encoding="utf-8")
+    listed = problems(cards)
+    assert any("p01.yaml: is empty" in line for line in listed)
+    assert any("p98.yml: is not read; rename it to p98.yaml" in line for line in listed)
+
+
 def test_every_problem_is_listed_at_once(cards: Path) -> None:
     edit(cards / "personas" / "p01.yaml", "\nage: 68", "\nage: 67")
     edit(cards / "scenarios" / "s02.yaml", "remote: true", "remote: maybe")

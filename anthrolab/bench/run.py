@@ -45,6 +45,12 @@ class Limits:
     max_delay_s: int = 600
     window: int = 12
 
+    def __post_init__(self) -> None:
+        for field, least in (("max_messages", 2), ("max_consecutive", 1), ("max_delay_s", 0), ("window", 1)):
+            value = getattr(self, field)
+            if value < least:
+                raise RunError(f"--{field.replace('_', '-')} {value}: at least {least}")
+
     def rules(self, horizon_minutes: int) -> Rules:
         """The scheduler's rules for a scenario."""
         return Rules(
@@ -86,7 +92,7 @@ def generate(
     run = Run(run_dir)
     with run.locked():
         run.mend()
-        manifest = _manifest(run, tested, reference, library, case_ids(wanted), samples, limits, seed)
+        manifest = _manifest(run, tested, reference, library, case_ids(wanted), samples, limits, seed, progress)
         jobs = planned_jobs(run, manifest, library)
         done = planned_dialogues(run, jobs)
         todo = [job for job in jobs if job.dialogue_id not in done]
@@ -148,7 +154,7 @@ def planned_jobs(run: Run, manifest: Mapping[str, Any], library: Library) -> lis
 
 def _manifest(
     run: Run, tested: System, reference: System, library: Library, wanted: list[str], samples: int,
-    limits: Limits, seed: int,
+    limits: Limits, seed: int, progress: Progress,
 ) -> dict[str, Any]:  # fmt: skip
     """The manifest of this run: begun now, or the one on disk if it agrees (its list of cases may grow)."""
     manifest: dict[str, Any] = {
@@ -172,14 +178,18 @@ def _manifest(
         "counts": {},
         "judges": {},
     }
-    if (run.path / "manifest.json").exists():
+    run.check_own()
+    # A run without a dialogue may begin again with other settings: a mended endpoint needs no new folder.
+    if (run.path / "manifest.json").exists() and run.dialogues():
         old = run.manifest()
         check_same(old, manifest, str(run.path / "manifest.json"))
         before = old["settings"]["cases"]
+        if len(wanted) < len(before):
+            progress(f"{run.path}: plans {len(before)} cases already, and a plan does not shrink; for fewer use another --run")
         manifest["settings"]["cases"] = before + [c for c in wanted if c not in before]
         # A copied or renamed folder keeps its run's name: the ids of its dialogues begin with it.
         manifest |= {key: old[key] for key in ("run", "code", "versions", "counts", "judges")}
-    elif any((run.path / name).exists() for name in ("dialogues.jsonl", "verdicts.jsonl")):
+    elif not (run.path / "manifest.json").exists() and (run.path / "dialogues.jsonl").exists():
         raise RunError(f"{run.path}: holds dialogues but no manifest.json; use another --run, or remove the folder")
     run.write_manifest(manifest)
     return manifest

@@ -10,6 +10,7 @@
 """
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,14 @@ from anthrolab.runtime.dialogue import Dialogue
 
 R = TypeVar("R", Dialogue, Verdict)
 
+OWN = frozenset(
+    {
+        "manifest.json", "dialogues.jsonl", "verdicts.jsonl", "gate.jsonl", "failures.jsonl", "calls", "ledgers",
+        "notebooks", ".lock", ".DS_Store", ".ipynb_checkpoints",
+    }
+)  # fmt: skip
+"""What may stand in a run folder."""
+
 
 class RunError(AnthrolabError):
     """A run folder that cannot be used as asked."""
@@ -38,8 +47,14 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The folder's own name."""
-        return self.path.resolve().name
+        """The folder's own name; bytes that are no UTF-8 are replaced."""
+        return os.fsencode(self.path.resolve().name).decode("utf-8", "replace")
+
+    def check_own(self) -> None:
+        """RunError if the folder holds files that are not a run's."""
+        foreign = sorted(p.name for p in self.path.iterdir() if p.name not in OWN and not p.name.endswith(".tmp"))
+        if foreign:
+            raise RunError(f"{self.path}: holds other files ({foreign[0]}); give the run a folder of its own")
 
     @property
     def calls(self) -> Path:
@@ -56,7 +71,9 @@ class Run:
         if not path.exists():
             raise RunError(f"{self.path}: no manifest.json here, so this is no run; make one with `anthrolab run`")
         try:
-            manifest: dict[str, Any] = json.loads(read_text(path))
+            manifest = json.loads(read_text(path))
+            if not isinstance(manifest, dict):
+                raise ValueError("it holds no fields")
         except ValueError as e:
             raise RunError(f"{path}: not valid JSON ({e}); restore it, or remove the folder and run again") from e
         lacking = [key for key in ("run", "settings", "hashes", "counts", "judges") if key not in manifest]
@@ -110,6 +127,8 @@ class Run:
         """Only one command at a time works in a run folder; RunError if another is at it."""
         import fcntl
 
+        if not self.name:
+            raise RunError(f"--run '{self.path}': is no run folder; give a folder of its own, such as runs/first")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = open(self.path / ".lock", "w")  # noqa: SIM115 - held until the command ends

@@ -69,7 +69,7 @@ def load_library(folder: Path) -> Library:
             ("persona_a", personas, "persona"), ("persona_b", personas, "persona"), ("scenario", scenarios, "scenario"),
         ):  # fmt: skip
             ref = getattr(binding, field)
-            if ref not in known:
+            if ref not in known and not (folder / f"{kind}s" / f"{ref}.yaml").exists():
                 problems.append(f"{where}: {field}: no {kind} '{ref}'{_suggest(ref, known)}; add {kind}s/{ref}.yaml or name another")
     if problems:
         raise CardError(problems)
@@ -78,6 +78,7 @@ def load_library(folder: Path) -> Library:
 
 def _load_cards(folder: Path, model: type[M], problems: list[str]) -> dict[str, M]:
     cards: dict[str, M] = {}
+    problems += [f"{p}: is not read; rename it to {p.stem}.yaml" for p in sorted(folder.glob("*.yml"))]
     paths = sorted(folder.glob("*.yaml"))
     if not paths:
         problems.append(f"{folder}: no *.yaml file here; a card is one YAML file named after its id")
@@ -118,8 +119,10 @@ def read_yaml(path: Path) -> object:
 def read_yaml_model(path: Path, model: type[M]) -> M:
     """A YAML file as a validated model; CardError with a line per bad field."""
     content = read_yaml(path)
+    if content is None:
+        raise CardError([f"{path}: is empty; write one 'field: value' a line"])
     if not isinstance(content, dict):
-        raise CardError([f"{path}: holds {type(content).__name__}, not fields; write one 'field: value' a line"])
+        raise CardError([f"{path}: holds a {type(content).__name__}, not fields; write one 'field: value' a line"])
     try:
         return model.model_validate(content)
     except ValidationError as e:

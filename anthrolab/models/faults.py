@@ -28,12 +28,12 @@ class Failure:
 
 
 FIXES: dict[Fault, str] = {
-    "unreachable": "is the server running, and is base_url right?",
+    "unreachable": "is the server running, and is endpoint right?",
     "timeout": "is the server overloaded? raise timeout_s or lower concurrency",
     "rate_limited": "lower concurrency, raise retries, or try later",
     "server_error": "look into the server's own log",
     "rejected": "check the model's name, the key and the parameters",
-    "not_json": "base_url should be the API's root, which mostly ends in /v1",
+    "not_json": "endpoint should be the API's root, which mostly ends in /v1",
     "empty": "check max_tokens and the server's filters, or use another model",
     "refusal": "the model's provider declined; change the scenario or use another model",
     "no_reply": "try again",
