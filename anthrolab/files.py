@@ -15,6 +15,12 @@ class FileError(AnthrolabError):
     """A file that could not be read or written."""
 
 
+def data_dir() -> Path:
+    """What comes with anthrolab (cards, rubric, systems): `data/` of the checkout, or the copy in an installed package."""
+    packaged = Path(__file__).parent / "data"
+    return packaged if packaged.is_dir() else Path(__file__).parent.parent / "data"
+
+
 def canonical_json(value: Any) -> str:
     """The one JSON text of a value: sorted keys, no spaces, UTF-8 characters kept."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

@@ -6,8 +6,8 @@ import tomllib
 from pathlib import Path
 
 from anthrolab import __version__
-from anthrolab.cards.library import read_yaml
 from anthrolab.cards.schema import SCHEMAS
+from anthrolab.yaml_files import read_yaml
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

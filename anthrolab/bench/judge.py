@@ -11,7 +11,7 @@ import polars as pl
 
 from anthrolab.bench.ledger import GLOBAL_DIMENSIONS, LOCAL_DIMENSIONS, RUBRIC_FILE, write_ledger
 from anthrolab.bench.manifest import code_hash, library_versions
-from anthrolab.bench.run import Job, Progress, planned_dialogues, planned_jobs
+from anthrolab.bench.plan import Job, Progress, planned_dialogues, planned_jobs
 from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library, default_cards_dir, load_library
 from anthrolab.cards.persona import Persona

@@ -3,62 +3,33 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from anthrolab.bench.cases import Case, case_ids, select_cases
-from anthrolab.bench.manifest import check_same, code_hash, library_versions
+from anthrolab.bench.cases import case_ids, select_cases
+from anthrolab.bench.manifest import code_hash, library_versions
+from anthrolab.bench.plan import (
+    Job,
+    Limits,
+    Progress,
+    begin_manifest,
+    count,
+    planned_dialogues,
+    planned_jobs,
+    with_new,
+)
 from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library, default_cards_dir, load_library
 from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.client import ModelClient, ModelError
-from anthrolab.models.opening import model_identity, open_models
+from anthrolab.models.opening import open_models
 from anthrolab.models.systems import System, default_systems_path, find_partner, find_system, load_systems
 from anthrolab.runtime.dialogue import Dialogue, Speaker, other
 from anthrolab.runtime.policies import Player
-from anthrolab.runtime.prompt import prompts_hash
-from anthrolab.runtime.schedule import Rules
 from anthrolab.runtime.seat import seats
 from anthrolab.runtime.session import play
 from anthrolab.sync import run_async
-
-Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Job:
-    """One dialogue to have: a case, which sample of it, and the id it will carry."""
-
-    case: Case
-    sample: int
-    dialogue_id: str
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The scheduler's limits that do not depend on the scenario, and the verbatim window of the prompts."""
-
-    max_messages: int = 50
-    max_consecutive: int = 4
-    max_delay_s: int = 600
-    window: int = 12
-
-    def __post_init__(self) -> None:
-        for field, least in (("max_messages", 2), ("max_consecutive", 1), ("max_delay_s", 0), ("window", 1)):
-            value = getattr(self, field)
-            if value < least:
-                raise RunError(f"--{field.replace('_', '-')} {value}: at least {least}")
-
-    def rules(self, horizon_minutes: int) -> Rules:
-        """The scheduler's rules for a scenario."""
-        return Rules(
-            horizon_s=60 * horizon_minutes,
-            max_delay_s=self.max_delay_s,
-            max_consecutive=self.max_consecutive,
-            max_messages=self.max_messages,
-        )
 
 
 def generate(
@@ -92,107 +63,28 @@ def generate(
     run = Run(run_dir)
     with run.locked():
         run.mend()
-        manifest = _manifest(run, tested, reference, library, case_ids(wanted), samples, limits, seed, progress)
+        manifest = begin_manifest(run, tested, reference, library, case_ids(wanted), samples, limits, seed, progress)
         jobs = planned_jobs(run, manifest, library)
         done = planned_dialogues(run, jobs)
         todo = [job for job in jobs if job.dialogue_id not in done]
         failures: list[dict[str, Any]] = []
         if todo:
-            manifest["code"] = _with(manifest["code"], code_hash())
-            manifest["versions"] = _with(manifest["versions"], library_versions())
-            run.write_manifest({**manifest, "counts": _counts(jobs, done, failures)})
+            manifest["code"] = with_new(manifest["code"], code_hash())
+            manifest["versions"] = with_new(manifest["versions"], library_versions())
+            run.write_manifest({**manifest, "counts": count(jobs, done, failures)})
             progress(f"{tested.name} against {reference.name}: {len(todo)} of {len(jobs)} dialogues to have")
             work = _have_all(run, todo, tested, reference, library, limits, seed, progress)
             failures = run_async(work)
             done = planned_dialogues(run, jobs)
         run.settle("dialogues.jsonl", (done[j.dialogue_id].to_line() for j in jobs if j.dialogue_id in done))
         run.settle("failures.jsonl", (json.dumps(f, ensure_ascii=False) for f in failures))
-        counts = _counts(jobs, done, failures)
+        counts = count(jobs, done, failures)
         run.write_manifest({**manifest, "counts": counts})
         progress(
             f"{run.path}: {counts['done']} of {counts['planned']} dialogues there, {counts['failed']} failed, "
             f"{counts['missing']} not tried"
         )
     return counts
-
-
-def planned_dialogues(run: Run, jobs: list[Job]) -> dict[str, Dialogue]:
-    """The dialogues on disk; RunError if one of them is not of the plan (it would be lost on the next write)."""
-    dialogues, planned = run.dialogues(), {job.dialogue_id for job in jobs}
-    strange = next((d for d in dialogues if d not in planned), None)
-    if strange is not None:
-        raise RunError(
-            f"{run.path / 'dialogues.jsonl'}: {strange} is not in the manifest's plan; move that line elsewhere "
-            "(dialogues from elsewhere are gated with `anthrolab l0`)"
-        )
-    return dialogues
-
-
-def _counts(jobs: list[Job], done: Mapping[str, Dialogue], failures: list[dict[str, Any]]) -> dict[str, int]:
-    """The denominators: fixed by the plan, not by what survived."""
-    missing = len(jobs) - len(done) - len(failures)
-    return {"planned": len(jobs), "done": len(done), "failed": len(failures), "missing": missing}
-
-
-def _with(seen: list[Any], now: Any) -> list[Any]:
-    return seen if now in seen else [*seen, now]
-
-
-def planned_jobs(run: Run, manifest: Mapping[str, Any], library: Library) -> list[Job]:
-    """Every dialogue that the manifest plans, in order."""
-    settings = manifest["settings"]
-    by_id = {case.id: case for case in select_cases(library, None)}
-    missing = [case_id for case_id in settings["cases"] if case_id not in by_id]
-    if missing:
-        raise RunError(f"{run.path}: the cards have no case {missing[0]}; give the --cards folder that the run was made with")
-    return [
-        Job(by_id[case_id], sample, f"{manifest['run']}-{case_id}-{sample}")
-        for case_id in settings["cases"]
-        for sample in range(settings["samples"])
-    ]
-
-
-def _manifest(
-    run: Run, tested: System, reference: System, library: Library, wanted: list[str], samples: int,
-    limits: Limits, seed: int, progress: Progress,
-) -> dict[str, Any]:  # fmt: skip
-    """The manifest of this run: begun now, or the one on disk if it agrees (its list of cases may grow)."""
-    manifest: dict[str, Any] = {
-        "run": run.name,
-        "settings": {
-            "system": tested.model_dump(mode="json"),
-            "partner": reference.model_dump(mode="json"),
-            "limits": limits.__dict__.copy(),
-            "seed": seed,
-            "samples": samples,
-            "cases": wanted,
-        },
-        "hashes": {
-            "cards": library.content_hash(),
-            "prompts": prompts_hash(),
-            "system": model_identity(tested),
-            "partner": model_identity(reference),
-        },
-        "code": [],
-        "versions": [],
-        "counts": {},
-        "judges": {},
-    }
-    run.check_own()
-    # A run without a dialogue may begin again with other settings: a mended endpoint needs no new folder.
-    if (run.path / "manifest.json").exists() and run.dialogues():
-        old = run.manifest()
-        check_same(old, manifest, str(run.path / "manifest.json"))
-        before = old["settings"]["cases"]
-        if len(wanted) < len(before):
-            progress(f"{run.path}: plans {len(before)} cases already, and a plan does not shrink; for fewer use another --run")
-        manifest["settings"]["cases"] = before + [c for c in wanted if c not in before]
-        # A copied or renamed folder keeps its run's name: the ids of its dialogues begin with it.
-        manifest |= {key: old[key] for key in ("run", "code", "versions", "counts", "judges")}
-    elif not (run.path / "manifest.json").exists() and (run.path / "dialogues.jsonl").exists():
-        raise RunError(f"{run.path}: holds dialogues but no manifest.json; use another --run, or remove the folder")
-    run.write_manifest(manifest)
-    return manifest
 
 
 async def _have_all(

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from anthrolab.cards.library import CardError, default_cards_dir, read_yaml
 from anthrolab.errors import AnthrolabError
-from anthrolab.files import content_hash
+from anthrolab.files import content_hash, data_dir
+from anthrolab.yaml_files import YamlError, read_yaml
 
 Scope = Literal["turn", "dialogue"]
 Need = Literal["persona", "scenario"]
@@ -106,7 +106,7 @@ def box_number(box_id: str) -> int:
 
 def default_rubric_path() -> Path:
     """The rubric that comes with anthrolab."""
-    return default_cards_dir() / "rubric.yaml"
+    return data_dir() / "rubric.yaml"
 
 
 def load_rubric(path: Path | None = None) -> Rubric:
@@ -117,7 +117,7 @@ def load_rubric(path: Path | None = None) -> Rubric:
     path = path or default_rubric_path()
     try:
         content = read_yaml(path)
-    except CardError as e:
+    except YamlError as e:
         raise RubricError(str(e)) from e
     if not isinstance(content, dict):
         raise RubricError(f"{path}: holds {type(content).__name__}, not fields; write name: and dimensions:")

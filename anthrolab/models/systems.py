@@ -1,6 +1,5 @@
 """Systems: which model on which server, how it is asked, and what it costs. Declared in one YAML file."""
 
-import difflib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -18,10 +17,11 @@ from pydantic import (
     model_validator,
 )
 
-from anthrolab.cards.library import CardError, explain, read_yaml
 from anthrolab.errors import AnthrolabError
+from anthrolab.files import data_dir
 from anthrolab.models.calls import Usage
 from anthrolab.models.client import Request
+from anthrolab.yaml_files import YamlError, explain, read_yaml, suggest
 
 RESERVED = ("model", "messages", "prompt", "stream", "n", "max_tokens")
 """Body fields that a system's `sampling` may not set: they have a field of their own or would break reading."""
@@ -161,16 +161,14 @@ class System(BaseModel):
 
 def default_systems_path() -> Path:
     """The systems file that comes with anthrolab."""
-    from anthrolab.cards.library import default_cards_dir
-
-    return default_cards_dir() / "systems.yaml"
+    return data_dir() / "systems.yaml"
 
 
 def load_systems(path: Path) -> dict[str, System]:
     """All systems of a file, in its order, by name; SystemsError has a line `file: field: problem; fix` for each fault."""
     try:
         content = read_yaml(path)
-    except CardError as e:
+    except YamlError as e:
         raise SystemsError(str(e)) from None
     content = content if isinstance(content, dict) else {}
     entries = content.get("systems")
@@ -197,7 +195,7 @@ def load_systems(path: Path) -> dict[str, System]:
     if not problems:
         for system in systems.values():
             if system.partner is not None and system.partner not in systems:
-                close = _suggest(system.partner, systems)
+                close = suggest(system.partner, systems)
                 problems.append(
                     f"{path}: {system.name}: partner: no system '{system.partner}'{close}; name one of this file"
                 )
@@ -209,7 +207,7 @@ def load_systems(path: Path) -> dict[str, System]:
 def find_system(systems: Mapping[str, System], name: str) -> System:
     """The system of that name; SystemsError with the likely spelling and the list."""
     if name not in systems:
-        raise SystemsError(f"no system '{name}'{_suggest(name, systems)}; there are: {', '.join(systems)}")
+        raise SystemsError(f"no system '{name}'{suggest(name, systems)}; there are: {', '.join(systems)}")
     return systems[name]
 
 
@@ -239,8 +237,3 @@ def _all_finite(value: object) -> bool:
     if isinstance(value, list):
         return all(_all_finite(v) for v in value)
     return not isinstance(value, float) or math.isfinite(value)
-
-
-def _suggest(word: str, known: Mapping[str, object]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean '{close[0]}'?)" if close else ""

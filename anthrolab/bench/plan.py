@@ -1,0 +1,131 @@
+"""The plan of a run: its dialogues, its limits, and the manifest that fixes both before anything is generated."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from anthrolab.bench.cases import Case, select_cases
+from anthrolab.bench.manifest import check_same
+from anthrolab.bench.store import Run, RunError
+from anthrolab.cards.library import Library
+from anthrolab.models.opening import model_identity
+from anthrolab.models.systems import System
+from anthrolab.runtime.dialogue import Dialogue
+from anthrolab.runtime.prompt import prompts_hash
+from anthrolab.runtime.schedule import Rules
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One dialogue to have: a case, which sample of it, and the id it will carry."""
+
+    case: Case
+    sample: int
+    dialogue_id: str
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The scheduler's limits that do not depend on the scenario, and the verbatim window of the prompts."""
+
+    max_messages: int = 50
+    max_consecutive: int = 4
+    max_delay_s: int = 600
+    window: int = 12
+
+    def __post_init__(self) -> None:
+        for field, least in (("max_messages", 2), ("max_consecutive", 1), ("max_delay_s", 0), ("window", 1)):
+            value = getattr(self, field)
+            if value < least:
+                raise RunError(f"--{field.replace('_', '-')} {value}: at least {least}")
+
+    def rules(self, horizon_minutes: int) -> Rules:
+        """The scheduler's rules for a scenario."""
+        return Rules(
+            horizon_s=60 * horizon_minutes,
+            max_delay_s=self.max_delay_s,
+            max_consecutive=self.max_consecutive,
+            max_messages=self.max_messages,
+        )
+
+
+def planned_jobs(run: Run, manifest: Mapping[str, Any], library: Library) -> list[Job]:
+    """Every dialogue that the manifest plans, in order."""
+    settings = manifest["settings"]
+    by_id = {case.id: case for case in select_cases(library, None)}
+    missing = [case_id for case_id in settings["cases"] if case_id not in by_id]
+    if missing:
+        raise RunError(f"{run.path}: the cards have no case {missing[0]}; give the --cards folder that the run was made with")
+    return [
+        Job(by_id[case_id], sample, f"{manifest['run']}-{case_id}-{sample}")
+        for case_id in settings["cases"]
+        for sample in range(settings["samples"])
+    ]
+
+
+def begin_manifest(
+    run: Run, tested: System, reference: System, library: Library, wanted: list[str], samples: int,
+    limits: Limits, seed: int, progress: Progress,
+) -> dict[str, Any]:  # fmt: skip
+    """The manifest of this run: begun now, or the one on disk if it agrees (its list of cases may grow)."""
+    manifest: dict[str, Any] = {
+        "run": run.name,
+        "settings": {
+            "system": tested.model_dump(mode="json"),
+            "partner": reference.model_dump(mode="json"),
+            "limits": limits.__dict__.copy(),
+            "seed": seed,
+            "samples": samples,
+            "cases": wanted,
+        },
+        "hashes": {
+            "cards": library.content_hash(),
+            "prompts": prompts_hash(),
+            "system": model_identity(tested),
+            "partner": model_identity(reference),
+        },
+        "code": [],
+        "versions": [],
+        "counts": {},
+        "judges": {},
+    }
+    run.check_own()
+    # A run without a dialogue may begin again with other settings: a mended endpoint needs no new folder.
+    if (run.path / "manifest.json").exists() and run.dialogues():
+        old = run.manifest()
+        check_same(old, manifest, str(run.path / "manifest.json"))
+        before = old["settings"]["cases"]
+        if len(wanted) < len(before):
+            progress(f"{run.path}: plans {len(before)} cases already, and a plan does not shrink; for fewer use another --run")
+        manifest["settings"]["cases"] = before + [c for c in wanted if c not in before]
+        # A copied or renamed folder keeps its run's name: the ids of its dialogues begin with it.
+        manifest |= {key: old[key] for key in ("run", "code", "versions", "counts", "judges")}
+    elif not (run.path / "manifest.json").exists() and (run.path / "dialogues.jsonl").exists():
+        raise RunError(f"{run.path}: holds dialogues but no manifest.json; use another --run, or remove the folder")
+    run.write_manifest(manifest)
+    return manifest
+
+
+def planned_dialogues(run: Run, jobs: list[Job]) -> dict[str, Dialogue]:
+    """The dialogues on disk; RunError if one of them is not of the plan (it would be lost on the next write)."""
+    dialogues, planned = run.dialogues(), {job.dialogue_id for job in jobs}
+    strange = next((d for d in dialogues if d not in planned), None)
+    if strange is not None:
+        raise RunError(
+            f"{run.path / 'dialogues.jsonl'}: {strange} is not in the manifest's plan; move that line elsewhere "
+            "(dialogues from elsewhere are gated with `anthrolab l0`)"
+        )
+    return dialogues
+
+
+def count(jobs: list[Job], done: Mapping[str, Dialogue], failures: list[dict[str, Any]]) -> dict[str, int]:
+    """The denominators: fixed by the plan, not by what survived."""
+    missing = len(jobs) - len(done) - len(failures)
+    return {"planned": len(jobs), "done": len(done), "failed": len(failures), "missing": missing}
+
+
+def with_new(seen: list[Any], now: Any) -> list[Any]:
+    """The list, with `now` at its end if it is new."""
+    return seen if now in seen else [*seen, now]

@@ -1,0 +1,75 @@
+"""YAML files as validated models, with errors that name file, field and fix."""
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError
+
+from anthrolab.errors import AnthrolabError
+from anthrolab.files import read_text
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class YamlError(AnthrolabError):
+    """One or more problems in a YAML file; `problems` has a line for each."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
+def read_yaml(path: Path) -> object:
+    """The content of a YAML 1.2 file (duplicate keys refused); YamlError names the line."""
+    text = read_text(path)
+    try:
+        return YAML(typ="safe", pure=True).load(text)
+    except MarkedYAMLError as e:
+        mark = e.problem_mark or e.context_mark
+        line = f"line {mark.line + 1}" if mark else "the file"
+        raise YamlError([f"{path}: {line}: not valid YAML ({e.problem}); mend the syntax there"]) from e
+    except ValueError as e:
+        raise YamlError([f"{path}: not valid YAML ({e}); mend the value"]) from e
+
+
+def read_model(path: Path, model: type[M]) -> M:
+    """A YAML file as a validated model; YamlError with a line per bad field."""
+    content = read_yaml(path)
+    if content is None:
+        raise YamlError([f"{path}: is empty; write one 'field: value' a line"])
+    if not isinstance(content, dict):
+        raise YamlError([f"{path}: holds a {type(content).__name__}, not fields; write one 'field: value' a line"])
+    try:
+        return model.model_validate(content)
+    except ValidationError as e:
+        raise YamlError([f"{path}: {line}" for line in explain(e, model)]) from e
+
+
+def explain(error: ValidationError, model: type[BaseModel]) -> list[str]:
+    """A validation error as lines `field: what is wrong; the fix`, with the likely spelling of unknown fields."""
+    lines = []
+    missing = {".".join(map(str, d["loc"])) for d in error.errors() if d["type"] == "missing"}
+    for detail in error.errors():
+        field = ".".join(map(str, detail["loc"])) or "card"
+        last = str(detail["loc"][-1]) if detail["loc"] else ""
+        if detail["type"] == "missing":
+            lines.append(f"{field}: is missing; add it")
+        elif detail["type"] == "extra_forbidden":
+            names = [m.rsplit(".", 1)[-1] for m in missing] + list(model.model_fields)
+            lines.append(f"{field}: is no field of a {model.__name__.lower()}{suggest(last, names)}; rename or remove it")
+        else:
+            shown = repr(detail["input"])
+            shown = shown if len(shown) <= 60 else shown[:57] + "..."
+            lines.append(f"{field}: {detail['msg'].removeprefix('Value error, ')} (found {shown})" if detail["loc"]
+                         else detail["msg"].removeprefix("Value error, "))  # fmt: skip
+    return lines
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """` (did you mean '...'?)` with the likeliest of the known spellings, or nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean '{close[0]}'?)" if close else ""
