@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -11,27 +12,38 @@ T = TypeVar("T")
 def run_async(work: Coroutine[Any, Any, T]) -> T:
     """The result of `work`; in a notebook it runs on a thread with a loop of its own.
 
-    Where tasks of a group failed, the first failure goes to the caller by itself.
+    Where tasks of a group failed, the first failure goes to the caller by itself. Interrupting the caller (the
+    stop button of a notebook) cancels the work and waits until it has let go of its files and servers.
     """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return _run(work)
-    outcome: list[T] = []
-    failure: list[BaseException] = []
+    outcome: Future[T] = Future()
+    running: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+
+    async def begin() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        running.set_result((asyncio.get_running_loop(), task))
+        return await work
 
     def target() -> None:
         try:
-            outcome.append(_run(work))
+            outcome.set_result(_run(begin()))
         except BaseException as e:  # noqa: BLE001 - handed to the caller below, whatever it is
-            failure.append(e)
+            outcome.set_exception(e)
 
-    thread = threading.Thread(target=target, name="anthrolab-async")
-    thread.start()
-    thread.join()
-    if failure:
-        raise failure[0]
-    return outcome[0]
+    threading.Thread(target=target, name="anthrolab-async").start()
+    try:
+        wait([outcome])  # not Thread.join: an interrupted join takes the thread for finished (Python 3.11)
+    except BaseException:
+        loop, task = running.result()
+        if not outcome.done():
+            loop.call_soon_threadsafe(task.cancel)
+        wait([outcome])
+        raise
+    return outcome.result()
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
