@@ -206,32 +206,30 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="surrogateescape")  # type: ignore[union-attr]
     try:
-        code = app(standalone_mode=False)
-        sys.stdout.flush()
+        app()
     except AnthrolabError as e:
         sys.stderr.write(f"error: {e}\n")
-        code = 2
-    except BrokenPipeError:
-        _leave(1)  # as typer does while a command runs
+        sys.exit(2)
     except OSError as e:
         if e.filename is not None:  # a file of ours would have come as AnthrolabError
             raise
-        sys.stderr.write(f"error: standard output cannot be written ({e.strerror}); free some space or write elsewhere\n")
-        _leave(2)
-    except Exception as e:
-        if not (hasattr(e, "show") and hasattr(e, "exit_code")):
-            raise
-        e.show()  # a usage error: it shows itself
-        code = e.exit_code
-    if code == INTERRUPTED:
-        sys.stderr.write("stopped; the same command goes on from here\n")
-    sys.exit(code)
+        _no_output(e)
+    except SystemExit as e:
+        if e.code == INTERRUPTED:
+            sys.stderr.write("stopped; the same command goes on from here\n")
+        try:
+            sys.stdout.flush()
+        except OSError as unwritten:
+            _no_output(unwritten)
+        raise
 
 
-def _leave(code: int) -> NoReturn:
+def _no_output(error: OSError) -> NoReturn:
     """End without another try at flushing a standard output that cannot be written."""
+    if not isinstance(error, BrokenPipeError):
+        sys.stderr.write(f"error: standard output cannot be written ({error.strerror}); free some space or write elsewhere\n")
     sys.stderr.flush()
-    os._exit(code)
+    os._exit(1 if isinstance(error, BrokenPipeError) else 2)
 
 
 def _say(line: str) -> None:
