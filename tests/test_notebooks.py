@@ -8,6 +8,8 @@ from typing import Any
 import nbformat
 import pytest
 
+from anthrolab.show.notebooks import work_from_root
+
 FOLDER = Path(__file__).parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 PARAMETER = re.compile(r"^[a-z_]+: (str|int|float|bool) = \S.*  # \S.*$")
@@ -105,3 +107,20 @@ def test_prose_is_english(notebook: Any) -> None:
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             assert not re.search(r"[\u3400-\u9fff]", cell.source)
+
+
+def test_paths_mean_the_same_by_hand_and_headless(notebook: Any) -> None:
+    """JupyterLab starts a kernel in the notebook's own folder; the first working cell leaves it."""
+    assert code(notebook)[2].startswith("work_from_root()\n")
+
+
+def test_work_from_root_leaves_only_a_folder_of_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "notebooks").mkdir()
+    monkeypatch.chdir(tmp_path / "notebooks")
+    work_from_root()
+    assert Path.cwd() == tmp_path / "notebooks", "no notebook lies here"
+    (tmp_path / "notebooks" / "02_self_chat.ipynb").touch()
+    work_from_root()
+    assert Path.cwd() == tmp_path
+    work_from_root()
+    assert Path.cwd() == tmp_path

@@ -28,6 +28,16 @@ def default_notebooks_dir() -> Path:
     return folder
 
 
+def work_from_root() -> None:
+    """Make the folder above `notebooks/` the working directory, where JupyterLab started a kernel inside it.
+
+    Relative paths then mean the same by hand and headless: `runs/quick` is the run that `make tables` made.
+    """
+    here = Path.cwd()
+    if here.name == "notebooks" and any(here.glob("*.ipynb")):
+        os.chdir(here.parent)
+
+
 def run_notebooks(
     names: Sequence[str],
     run_dir: Path,
