@@ -106,6 +106,10 @@ def plain_table(name: str, title: str, caption: str, frame: pl.DataFrame, notes:
     return PrintedTable(name, title, caption, text, [], [], list(notes), {}, {})
 
 
+NOTEBOOK_CSS = ".gt_table { table-layout: auto !important; } .gt_row.gt_right, .gt_row.gt_stub { white-space: nowrap; }"
+"""JupyterLab gives all columns the same width, which breaks names and intervals over several lines."""
+
+
 def great_table(table: PrintedTable) -> "GT":
     """The table as a great_tables object, which notebooks show and `as_raw_html` prints; every cell is escaped."""
     from great_tables import GT, html, loc, style
@@ -132,6 +136,7 @@ def great_table(table: PrintedTable) -> "GT":
             row_group_font_weight="600", table_border_top_style="none", table_border_bottom_color="#9aa5b1",
             source_notes_padding="2px",
         )
+        .opt_css(NOTEBOOK_CSS)
     )  # fmt: skip
     for note in table.notes:
         shown = shown.tab_source_note(html(escape(note)))
