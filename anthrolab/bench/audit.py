@@ -72,7 +72,7 @@ def valid_rates() -> AuditItem:
     lowest = frame.filter(pl.col("Valid rate, %") == min(rates))["Model"].to_list()
     return AuditItem(
         "No system has a low valid rate",
-        'Section 7 says that "several models have high scores among valid samples but low valid rates". '
+        "Section 7 speaks of several models that score high but are often invalid. "
         "The paper prints no valid counts, but its rates fix them: 18.37%, for example, is 18 of 98. The "
         f"lowest valid rate is {min(rates):.0f}% ({' and '.join(lowest)}), and {rates.count(100)} of "
         f"{frame.height} systems have no invalid case at all.",
