@@ -50,7 +50,12 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(work)
     except BaseExceptionGroup as group:
-        failure: BaseException = group
-        while isinstance(failure, BaseExceptionGroup):
-            failure = failure.exceptions[0]
-        raise failure from None
+        raise first_failure(group) from None
+
+
+def first_failure(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What went wrong first in a group of tasks, out of all the groups around it."""
+    failure: BaseException = group
+    while isinstance(failure, BaseExceptionGroup):
+        failure = failure.exceptions[0]
+    return failure

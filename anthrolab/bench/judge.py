@@ -14,7 +14,6 @@ from anthrolab.bench.manifest import code_hash, library_versions
 from anthrolab.bench.plan import Job, Progress, planned_dialogues, planned_jobs
 from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library, default_cards_dir, load_library
-from anthrolab.cards.persona import Persona
 from anthrolab.files import content_hash, write_atomic
 from anthrolab.judging.l0 import SEVERITY, L0Result, check
 from anthrolab.judging.llm import LLMJudge
@@ -26,7 +25,7 @@ from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.client import ModelError
 from anthrolab.models.opening import open_model
 from anthrolab.models.systems import default_systems_path, find_system, load_systems
-from anthrolab.runtime.dialogue import Dialogue, Speaker
+from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.sync import run_async
 
 RULES = "rules"
@@ -48,7 +47,7 @@ def judge_run(
     judge and rubric are not asked for again; incomplete ones (a call got no answer) are.
     """
     run = Run(run_dir)
-    run.manifest()
+    run.manifest()  # before the lock, which would make the folder of a run that there is not
     library = load_library(cards_dir or default_cards_dir())
     rubric = load_rubric(rubric_file)
     _check_dimensions(rubric)
@@ -97,12 +96,7 @@ def _check_dimensions(rubric: Rubric) -> None:
 
 
 def _gate(dialogue: Dialogue, library: Library) -> L0Result:
-    return check(dialogue, people(dialogue, library.personas), library.scenarios.get(dialogue.scenario or ""))
-
-
-def people(dialogue: Dialogue, personas: Mapping[str, Persona]) -> dict[Speaker, Persona]:
-    """The cards of a dialogue's speakers, where they are known."""
-    return {s: personas[p.persona] for s, p in dialogue.speakers.items() if p.persona and p.persona in personas}
+    return check(dialogue, dialogue.cards_of(library.personas), library.scenarios.get(dialogue.scenario or ""))
 
 
 async def _judge_all(
@@ -128,7 +122,7 @@ async def _judge_all(
         async def one(dialogue: Dialogue) -> None:
             async with room:
                 scenario = library.scenarios.get(dialogue.scenario or "")
-                verdict = await judge.judge(dialogue, people(dialogue, library.personas), scenario)
+                verdict = await judge.judge(dialogue, dialogue.cards_of(library.personas), scenario)
             verdict = verdict.model_copy(update={"dialogue_hash": hashes[dialogue.dialogue_id]})
             run.add_verdict(verdict)
             there[dialogue.dialogue_id] = verdict

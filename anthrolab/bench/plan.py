@@ -93,7 +93,7 @@ def begin_manifest(
     }
     run.check_own()
     # A run without a dialogue may begin again with other settings: a mended endpoint needs no new folder.
-    if (run.path / "manifest.json").exists() and run.dialogues():
+    if (run.path / "manifest.json").exists() and run.has_dialogues:
         old = run.manifest()
         check_same(old, manifest, str(run.path / "manifest.json"))
         before = old["settings"]["cases"]

@@ -85,6 +85,12 @@ class Run:
         """Replace the manifest."""
         write_atomic(self.path / "manifest.json", json.dumps(manifest, ensure_ascii=False, indent=1) + "\n")
 
+    @property
+    def has_dialogues(self) -> bool:
+        """True if a finished dialogue is on disk."""
+        path = self.path / "dialogues.jsonl"
+        return path.exists() and path.stat().st_size > 0
+
     def dialogues(self) -> dict[str, Dialogue]:
         """Finished dialogues by id, in file order."""
         return {d.dialogue_id: d for d in self._records("dialogues.jsonl", Dialogue)}

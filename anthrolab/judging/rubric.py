@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from anthrolab.errors import AnthrolabError
 from anthrolab.files import content_hash, data_dir
-from anthrolab.yaml_files import YamlError, read_yaml
+from anthrolab.yaml_files import YamlError, explain, read_yaml
 
 Scope = Literal["turn", "dialogue"]
 Need = Literal["persona", "scenario"]
@@ -124,19 +124,4 @@ def load_rubric(path: Path | None = None) -> Rubric:
     try:
         return Rubric.model_validate(content)
     except ValidationError as e:
-        raise RubricError("\n".join(f"{path}: {line}" for line in _problems(e))) from e
-
-
-def _problems(error: ValidationError) -> list[str]:
-    lines = []
-    for detail in error.errors():
-        field = ".".join(map(str, detail["loc"])) or "rubric"
-        message = detail["msg"].removeprefix("Value error, ")
-        if detail["type"] == "missing":
-            message = "is missing; add it"
-        elif detail["type"] == "extra_forbidden":
-            message = "is no field of a rubric; rename or remove it"
-        elif detail["type"] != "value_error":
-            message += f" (found {str(detail['input'])[:40]!r})"
-        lines.append(f"{field}: {message}")
-    return lines
+        raise RubricError("\n".join(f"{path}: {line}" for line in explain(e, Rubric))) from e

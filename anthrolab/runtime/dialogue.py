@@ -5,11 +5,13 @@ One JSON object a line in `dialogues.jsonl`; also the format in which dialogues 
 """
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
+C = TypeVar("C")
 Speaker = Literal["a", "b"]
 _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", re.ASCII)
 STAMP = "%Y-%m-%dT%H:%M:%S"
@@ -129,6 +131,10 @@ class Dialogue(Record):
     def turns(self) -> list[int]:
         """Positions (from 0) in `messages` of the evaluated turns: messages of the tested side, without the opener."""
         return [i for i, m in enumerate(self.messages) if m.speaker == self.evaluated_role and not m.opener]
+
+    def cards_of(self, personas: Mapping[str, C]) -> dict[Speaker, C]:
+        """The speakers' persona cards, out of all cards by id; a side whose card is not known is left out."""
+        return {s: personas[p.persona] for s, p in self.speakers.items() if p.persona and p.persona in personas}
 
     def to_line(self) -> str:
         """The record as one JSON line, fields in declared order."""

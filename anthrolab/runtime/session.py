@@ -7,6 +7,7 @@ from anthrolab.runtime.dialogue import Ask, Decision, Dialogue, Draft, Guarded, 
 from anthrolab.runtime.policy import Answer, Policy
 from anthrolab.runtime.schedule import SILENCE, Asked, Course, Plan, Rules, Sent, converse
 from anthrolab.runtime.seat import Seat
+from anthrolab.sync import first_failure
 
 
 async def play(
@@ -64,7 +65,7 @@ async def _both(policies: Mapping[Speaker, Policy], asks: tuple[Asked, Asked]) -
             first = group.create_task(policies[asks[0].speaker].decide(asks[0]))
             second = group.create_task(policies[asks[1].speaker].decide(asks[1]))
     except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from None
+        raise first_failure(failures) from None
     return first.result(), second.result()
 
 

@@ -11,7 +11,7 @@ from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
 from anthrolab.files import FileError
 from anthrolab.judging.l0.gate import check
-from anthrolab.runtime.dialogue import Dialogue, Speaker
+from anthrolab.runtime.dialogue import Dialogue
 
 
 def gate_file(
@@ -44,12 +44,8 @@ def gate_line(
         known = _salvage_id(line)
         row: dict[str, object] = {} if known is None else {"dialogue_id": known}
         return row | {"error": f"line {number}: {_first_problem(e)}"}
-    cards: dict[Speaker, Persona] = {}
-    for side, participant in dialogue.speakers.items():
-        if participant.persona is not None and participant.persona in personas:
-            cards[side] = personas[participant.persona]
     scenario = scenarios.get(dialogue.scenario) if dialogue.scenario else None
-    return check(dialogue, cards, scenario).as_row(dialogue.dialogue_id)
+    return check(dialogue, dialogue.cards_of(personas), scenario).as_row(dialogue.dialogue_id)
 
 
 def _first_problem(error: ValidationError) -> str:
