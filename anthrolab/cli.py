@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn, Optional
+from typing import Annotated, Literal, NoReturn, Optional
 
 import typer
 
@@ -26,6 +26,12 @@ INTERRUPTED = 130
 RunDir = Annotated[Path, typer.Argument(help="A run folder made by `anthrolab run`.")]
 Systems = Annotated[Optional[Path], typer.Option("--systems", help="Systems file (default: data/systems.yaml).")]
 Cards = Annotated[Optional[Path], typer.Option("--cards", help="Folder of cards (default: data/).")]
+Skills = Annotated[Optional[Path], typer.Option("--skills", help="Folder of skills (default: data/skills).")]
+Pins = Annotated[Optional[list[str]], typer.Option("--skill", help="NAME=VERSION of a skill (default: its newest).")]
+Summary = Annotated[str, typer.Option(help='Who summarises older messages: "rules", "none", or a chat system.')]
+MinGap = Annotated[int, typer.Option(help="Least seconds between two messages of one speaker.")]
+FollowUps = Annotated[str, typer.Option(help="Least seconds before the 1st, 2nd ... unanswered follow-up, e.g. 5,20,60.")]
+TypingSpeed = Annotated[int, typer.Option(help="Characters a minute; tells a draft being typed from one that waits.")]
 RubricFile = Annotated[Optional[Path], typer.Option("--rubric", help="Rubric file (default: data/rubric.yaml).")]
 
 
@@ -38,21 +44,66 @@ def run(
     partner: Annotated[Optional[str], typer.Option(help="Reference partner (default: the system's own).")] = None,
     max_messages: Annotated[int, typer.Option(help="Longest dialogue, opener included.")] = 50,
     window: Annotated[int, typer.Option(help="Messages shown verbatim in a prompt.")] = 12,
+    summary: Summary = "rules",
+    min_gap: MinGap = 0,
+    follow_up_delays: FollowUps = "",
+    typing_speed: TypingSpeed = 0,
+    skill: Pins = None,
     seed: Annotated[int, typer.Option(help="Seed of the run.")] = 0,
     systems: Systems = None,
     cards: Cards = None,
+    skills: Skills = None,
 ) -> None:
     """Generate the dialogues of a run. Exit code 1 if some could not be had.
 
     Example: anthrolab run --system gemma-3-270m --cases 12 --max-messages 24 --run runs/quick
     """
     from anthrolab.bench.run import generate
+    from anthrolab.bench.settings import Pace
 
     counts = generate(
         run, system, cases=_number(cases), samples=samples, partner=partner, max_messages=max_messages,
-        window=window, seed=seed, systems_file=systems, cards_dir=cards, progress=_say,
+        window=window, pace=Pace(min_gap, _seconds(follow_up_delays), typing_speed), summary=summary,
+        skills=_pins(skill), seed=seed, systems_file=systems, cards_dir=cards, skills_dir=skills, progress=_say,
     )  # fmt: skip
     if counts["done"] < counts["planned"]:
+        raise typer.Exit(1)
+
+
+@app.command()
+def sessions(
+    system: Annotated[str, typer.Option(help="Name of the tested system in the systems file.")],
+    memory: Annotated[str, typer.Option(help="Chat system that updates the speakers' memories after each session.")],
+    run: Annotated[Path, typer.Option("--run", help="Run folder; the same command again goes on where it stopped.")],
+    series: Annotated[str, typer.Option(help="Which series of the cards' series/ folder.")] = "r01",
+    partner: Annotated[Optional[str], typer.Option(help="Reference partner (default: the system's own).")] = None,
+    role: Annotated[str, typer.Option(help="Side of the tested system: a or b.")] = "a",
+    max_messages: Annotated[int, typer.Option(help="Longest dialogue, opener included.")] = 50,
+    window: Annotated[int, typer.Option(help="Messages shown verbatim in a prompt.")] = 12,
+    summary: Summary = "rules",
+    min_gap: MinGap = 0,
+    follow_up_delays: FollowUps = "",
+    typing_speed: TypingSpeed = 0,
+    skill: Pins = None,
+    seed: Annotated[int, typer.Option(help="Seed of the run.")] = 0,
+    systems: Systems = None,
+    cards: Cards = None,
+    skills: Skills = None,
+) -> None:
+    """Play a series: several chats of one pair, days apart, each remembering the other. Exit code 1 if an update failed.
+
+    Example: anthrolab sessions --system qwen3-8b --memory qwen3-8b --series r01 --run runs/series
+    """
+    from anthrolab.bench.sessions import play_series
+    from anthrolab.bench.settings import Pace
+
+    counts = play_series(
+        run, system, series, memory, partner=partner, role=_side(role), max_messages=max_messages, window=window,
+        pace=Pace(min_gap, _seconds(follow_up_delays), typing_speed), summary=summary, skills=_pins(skill), seed=seed,
+        systems_file=systems, cards_dir=cards, skills_dir=skills, progress=_say,
+    )  # fmt: skip
+    _say(f"{run}: {counts['done']} of {counts['planned']} sessions, {counts['failed_updates']} failed updates of a memory")
+    if counts["failed_updates"]:
         raise typer.Exit(1)
 
 
@@ -149,6 +200,29 @@ def l0(
         raise typer.Exit(1)
 
 
+@app.command()
+def timing(
+    path: Annotated[Path, typer.Argument(help="A run folder, or dialogues, one JSON object a line.")],
+    side: Annotated[str, typer.Option(help="evaluated, partner or both.")] = "both",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object: side -> measures, instead of a table.")] = False,
+) -> None:
+    """Measure how the tested side and its partner time their messages: delays, bursts, silences, drafts. No scores.
+
+    Example: anthrolab timing runs/quick --side evaluated
+    """
+    from anthrolab.show.tables import as_text
+    from anthrolab.show.timing import SIDES, timing_at, timing_row, timing_text
+
+    sides = [s for s in SIDES if side in (s, "both")]
+    if not sides:
+        raise AnthrolabError(f"--side {side}: give evaluated, partner or both")
+    timings = timing_at(path, sides)
+    if as_json:
+        sys.stdout.write(json.dumps({s: timing_row(t) for s, t in timings.items()}, ensure_ascii=False, indent=1) + "\n")
+    else:
+        typer.echo(as_text(timing_text(timings, f"Timing: {path}")))
+
+
 @cards.command("check")
 def cards_check(folder: Annotated[Path, typer.Argument(help="Folder with personas/, scenarios/, bindings.yaml.")]) -> None:
     """Check every card of a folder; one line per problem with file, field and fix.
@@ -177,15 +251,31 @@ def cards_schema(out: Annotated[Path, typer.Option(help="Folder for the *.schema
 
 
 @app.command()
-def doctor(systems: Systems = None) -> None:
-    """Say what works on this machine and what does not, with the fix. Exit code 1 if something needed fails.
+def doctor(
+    system: Annotated[Optional[str], typer.Option(help="Probe the endpoint of this system with some twenty requests.")] = None,
+    systems: Systems = None,
+) -> None:
+    """Say what works on this machine and what does not, with the fix; or which settings a system's endpoint needs.
 
-    Example: anthrolab doctor
+    Exit code 1 if something needed fails, or if the endpoint cannot serve the system's policy.
+
+    Example: anthrolab doctor --system gemma-3-270m
     """
+    from anthrolab.models import advice, probe
     from anthrolab.models.doctor import diagnose, lines
-    from anthrolab.models.systems import default_systems_path, load_systems
+    from anthrolab.models.systems import default_systems_path, find_system, load_systems
 
-    checks = diagnose(load_systems(systems or default_systems_path()))
+    known = load_systems(systems or default_systems_path())
+    if system is not None:
+        entry = find_system(known, system)
+        _say(f"asking {entry.name} some twenty short questions (at most {probe.LIMIT_S:g} s)")
+        found = probe.probe(entry)
+        for line in advice.lines(entry, found):
+            typer.echo(line)
+        if not advice.advise(entry, found).serves:
+            raise typer.Exit(1)
+        return
+    checks = diagnose(known)
     for line in lines(checks):
         typer.echo(line)
     if any(check.status == "fail" for check in checks):
@@ -242,3 +332,26 @@ def _number(cases: str) -> int | None:
     if not (cases.isascii() and cases.isdigit()):
         raise AnthrolabError(f"--cases {cases}: give a number, or all")
     return int(cases)
+
+
+def _seconds(listed: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in listed.split(",") if part.strip()]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise AnthrolabError(f"--follow-up-delays {listed}: give whole seconds with commas between, e.g. 5,20,60")
+    return tuple(int(part) for part in parts)
+
+
+def _pins(given: Optional[list[str]]) -> dict[str, str]:
+    pins = dict(pin.partition("=")[::2] for pin in given or [])
+    for name, version in pins.items():
+        if not version:
+            raise AnthrolabError(f"--skill {name}: give NAME=VERSION, e.g. message_style=v1")
+    return pins
+
+
+def _side(role: str) -> Literal["a", "b"]:
+    if role == "a":
+        return "a"
+    if role == "b":
+        return "b"
+    raise AnthrolabError(f"--role {role}: give a or b")

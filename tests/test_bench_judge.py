@@ -276,7 +276,11 @@ def test_the_manifest_says_what_was_run_with_what(tmp_path: Path) -> None:
     settings = manifest["settings"]
     assert settings["system"]["name"] == settings["partner"]["name"] == "toy"
     assert (settings["seed"], settings["samples"], len(settings["cases"])) == (0, 1, CASES)
-    assert set(manifest["hashes"]) == {"cards", "prompts", "system", "partner"}
+    assert set(manifest["hashes"]) == {"cards", "prompts", "skills", "system", "partner", "summary"}
+    assert [label.rsplit(" ", 1)[0] for label in manifest["hashes"]["skills"]] == [
+        "message_style v1", "topic_progression v1", "human_like_reply v1",
+    ]  # fmt: skip
+    assert settings["summary"] == manifest["hashes"]["summary"] == "rules"
     assert manifest["hashes"]["system"] == url
     assert len(manifest["code"]) == 1
     assert {"python", "anthrolab", "openai", "polars"} <= set(manifest["versions"][0])

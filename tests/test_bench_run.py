@@ -26,7 +26,7 @@ LIBRARY = load_library(default_cards_dir())
 def decide(call: Call) -> str:
     """A model that always answers within the contract, and differently at every state."""
     system, user = (m["content"] for m in call.body["messages"])
-    name = re.search(r"^你就是(.+?)，", system)
+    name = re.search(r"你就是(.+?)。\n", system)
     now = re.search(r"现在是 (\S+)（", user)
     assert name and now
     lines = user.count("\n[")

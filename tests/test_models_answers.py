@@ -1,5 +1,6 @@
 """Reading a server's answer: what is said, what was thought, what is no answer."""
 
+import asyncio
 import json
 
 import pytest
@@ -7,6 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anthrolab.models.answers import UnreadableAnswerError, describe_body, read_answer, split_reasoning
+from anthrolab.models.calls import CallLog, Recorded
+from anthrolab.models.client import Request
+from anthrolab.models.endpoint import Endpoint
+from anthrolab.models.scripted import Answer, reply_body, serve
 
 
 def chat(message, finish_reason="stop", **more):
@@ -17,6 +22,30 @@ def chat(message, finish_reason="stop", **more):
 def test_reasoning_fields_of_both_names_stay_out_of_the_text(field):
     reply = read_answer(chat({"content": "早点睡", field: "他累了"}), is_chat=True)
     assert (reply.text, reply.reasoning) == ("早点睡", "他累了")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": "早点睡", "reasoning": "他累了"},
+        {"content": "早点睡", "reasoning_content": "他累了"},
+        {"content": "早点睡", "reasoning": "他累了", "reasoning_content": "他累了"},
+        {"content": "<think>他累了</think>早点睡"},
+        {"content": "他累了</think>\n早点睡", "reasoning": None},
+        {"content": [{"type": "text", "text": "<think>他累了</think>早点睡"}]},
+    ],
+)
+def test_reasoning_is_kept_in_the_call_log_and_never_in_what_is_said(tmp_path, message):
+    async def work(url):
+        async with Endpoint(url) as client:
+            return await Recorded(client, CallLog(tmp_path / "calls.jsonl")).ask(Request("m", messages=[]))
+
+    with serve(lambda call: Answer(reply_body(call, None, message=message))) as server:
+        reply = asyncio.run(work(server.url))
+    (row,) = map(json.loads, (tmp_path / "calls.jsonl").read_text(encoding="utf-8").splitlines())
+    for kept in (reply, CallLog(tmp_path / "calls.jsonl").get(reply.call)):
+        assert (kept.text, kept.reasoning) == ("早点睡", "他累了")
+    assert (row["reply"]["text"], row["reply"]["reasoning"]) == ("早点睡", "他累了")
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,19 @@ def test_systems_keep_the_order_of_the_file(tmp_path):
         ("partner: other", "retries: '3'", "retries: Input should be a valid integer"),
         ("partner: other", "sampling: {stream: true}", "sampling.stream: is set by anthrolab"),
         ("partner: other", "sampling: {temperature: .nan}", "sampling: holds a number that is not finite"),
+        ("partner: other", "sampling: {max_completion_tokens: 9}", "sampling.max_completion_tokens: is set by anthrolab"),
         ("partner: other", "thinking: false", "thinking: is set but thinking_style says not how"),
+        (
+            "partner: other",
+            "thinking: false\n    thinking_style: reasoning_effort\n    sampling: {reasoning_effort: high}",
+            "thinking: is false and sampling.reasoning_effort says otherwise",
+        ),
+        (
+            "partner: other",
+            "thinking: true\n    thinking_style: reasoning_effort\n    sampling: {reasoning_effort: none}",
+            "thinking: is true and sampling.reasoning_effort says otherwise",
+        ),
+        ("policy: transcript", "policy: transcript\n    max_tokens_field: max_completion_tokens", "max_tokens_field: only chats"),
         ("partner: other", f"api_key: {KEY}", r"api_key: is no field of a system \(did you mean 'api_key_env'\?\)"),
         ("partner: other", f"api_key_env: {KEY}", "api_key_env: is no name of an environment variable"),
         (
@@ -183,9 +195,71 @@ def test_sampling_wins_over_what_thinking_would_send():
 def test_a_judge_is_greedy_and_keeps_what_is_no_sampling():
     noisy = {"temperature": 1.0, "top_p": 0.9, "dry_multiplier": 0.8, "presence_penalty": 0.6, "provider": {"only": ["x"]}}
     judge = system(sampling=noisy, thinking_style="enable_thinking", thinking=True, max_tokens=64)
-    assert judge.judge_body() == {
+    assert judge.as_judge().body() == {
         "temperature": 0, "max_tokens": 4096, "provider": {"only": ["x"]}, "chat_template_kwargs": {"enable_thinking": True},
     }  # fmt: skip
+    assert judge.as_judge() == judge.as_judge().as_judge()
+
+
+def test_what_sampling_sets_to_null_is_never_sent():
+    silent = system(sampling={"temperature": None, "top_p": 0.8}, max_tokens=64)
+    assert silent.body() == {"top_p": 0.8, "max_tokens": 64}
+    assert silent.request(messages=MESSAGES, params={"temperature": 0}).params == silent.body()
+    assert silent.as_judge().body() == {"max_tokens": 4096}
+
+
+def test_the_length_cap_goes_under_the_name_that_the_server_wants():
+    renamed = system(max_tokens_field="max_completion_tokens", max_tokens=64)
+    assert renamed.body() == {"max_completion_tokens": 64}
+    assert renamed.request(messages=MESSAGES, params={"max_tokens": 9}).params == {"max_completion_tokens": 9}
+    assert renamed.as_judge().body() == {"temperature": 0, "max_completion_tokens": 4096}
+
+
+def test_no_system_role_puts_its_text_before_the_first_user_message():
+    folding = system(system_role=False)
+    talk = [*MESSAGES, {"role": "assistant", "content": "在"}, {"role": "user", "content": "下班没"}]
+    assert folding.request(messages=talk).messages == [{"role": "user", "content": "设定\n\n在吗"}, *talk[2:]]
+    assert folding.request(messages=talk[1:]).messages == talk[1:]
+    assert folding.request(messages=MESSAGES[:1]).messages == [{"role": "user", "content": "设定"}]
+    assert folding.request(messages=[*talk, MESSAGES[0]]).messages[0]["content"] == "设定\n\n设定\n\n在吗"
+    assert [m["content"] for m in talk] == ["设定", "在吗", "在", "下班没"]
+    both = system(system_role=False, thinking_style="no_think_suffix", thinking=False).request(messages=MESSAGES)
+    assert both.messages == [{"role": "user", "content": "设定\n\n在吗 /no_think"}]
+
+
+SWITCHES = ("chat_template_kwargs", "reasoning_effort")
+
+
+@pytest.mark.parametrize("as_judge", [False, True])
+@pytest.mark.parametrize(
+    ("style", "thinking", "sampling", "switch", "ends"),
+    [
+        ("enable_thinking", True, {}, {"chat_template_kwargs": {"enable_thinking": True}}, ""),
+        ("enable_thinking", False, {}, {"chat_template_kwargs": {"enable_thinking": False}}, ""),
+        ("reasoning_effort", True, {}, {"reasoning_effort": "medium"}, ""),
+        ("reasoning_effort", True, {"reasoning_effort": "high"}, {"reasoning_effort": "high"}, ""),
+        ("reasoning_effort", False, {}, {"reasoning_effort": "none"}, ""),
+        ("reasoning_effort", False, {"reasoning_effort": "minimal"}, {"reasoning_effort": "minimal"}, ""),
+        ("no_think_suffix", True, {}, {}, " /think"),
+        ("no_think_suffix", False, {}, {}, " /no_think"),
+        ("none", None, {}, {}, ""),
+        ("enable_thinking", None, {}, {}, ""),
+        ("no_think_suffix", None, {}, {}, ""),
+    ],
+)
+def test_each_thinking_dialect_arrives_at_the_server(style, thinking, sampling, switch, ends, as_judge):
+    async def work(url):
+        asked = system(endpoint=url, thinking_style=style, thinking=thinking, sampling=sampling)
+        asked = asked.as_judge() if as_judge else asked
+        async with open_model(asked) as client:
+            return await client.ask(asked.request(messages=MESSAGES))
+
+    with serve(lambda call: "在") as server:
+        asyncio.run(work(server.url))
+    body = server.calls[0].body
+    assert {field: body[field] for field in SWITCHES if field in body} == switch
+    assert [m["content"] for m in body["messages"]] == ["设定", f"在吗{ends}"]
+    assert body["max_tokens"] == (4096 if as_judge else 512)
 
 
 def test_cost_of_a_million_tokens_each_way():

@@ -1,6 +1,8 @@
 """The scheduler: known answers, properties under random scripts, and rebuilding a session from its log."""
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anthrolab.runtime.dialogue import Dialogue
+from anthrolab.runtime.dialogue import Ask, Dialogue
 from anthrolab.runtime.schedule import Asked, Course, Plan, Rules, Sent, converse
 from anthrolab.runtime.scripted import ScriptedPolicy
 from anthrolab.runtime.session import play, replay
@@ -138,6 +140,55 @@ def test_the_log_alone_rebuilds_every_state(limits: Rules, script: dict[str, lis
 @given(rules, scripts)
 def test_two_runs_are_byte_identical(limits: Rules, script: dict[str, list[Plan]]) -> None:
     assert dialogue_of(limits, script).to_line() == dialogue_of(limits, script).to_line()
+
+
+def function_of_state(ask: Asked) -> Plan:
+    """A model that decides by what it sees, so that it can go on from any event."""
+    n, mine = len(ask.messages), sum(m.speaker == ask.speaker for m in ask.messages)
+    if (n + (ask.speaker == "a")) % 4 == 0:  # never both at once: the chat goes on
+        return Plan(end=True)
+    if ask.draft is not None and n % 2:
+        return Plan(ask.draft.content, max(0, ask.draft.due_s - ask.now_s))
+    return Plan(f"{ask.speaker}说第{n}句" + ("，改过" if ask.draft else ""), (n * 13 + mine * 5) % 37)
+
+
+@settings(max_examples=40, deadline=None)
+@given(rules, st.integers(0, 60), st.tuples(st.integers(0, 9), st.lists(st.integers(0, 30), max_size=3), st.sampled_from([0, 200])))
+def test_going_on_from_any_event_gives_the_byte_identical_rest(
+    limits: Rules, cut: int, pace: tuple[int, list[int], int]
+) -> None:
+    limits = replace(limits, min_gap_s=pace[0], follow_up_delays=tuple(pace[1]), typing_chars_per_minute=pace[2])
+
+    def played(logged: Sequence[Ask] = ()) -> Dialogue:
+        policies = {s: ScriptedPolicy(function_of_state) for s in ("a", "b")}
+        return asyncio.run(play("d", make_seats(), policies, limits, evaluated_role="a", logged=logged))  # type: ignore[arg-type]
+
+    whole = played()
+    asks = Dialogue.model_validate_json(whole.to_line()).asks or []
+    cut = min(2 * cut, len(asks))
+    assert played(asks[:cut]).to_line() == whole.to_line()
+
+
+def test_going_on_asks_the_policies_only_for_what_comes_after_the_log() -> None:
+    asked: list[Asked] = []
+
+    def count(ask: Asked) -> Plan:
+        asked.append(ask)
+        return function_of_state(ask)
+
+    limits = Rules(horizon_s=900, max_messages=20)
+    whole = asyncio.run(play("d", make_seats(), {s: ScriptedPolicy(count) for s in "ab"}, limits, evaluated_role="a"))  # type: ignore[misc]
+    assert whole.asks is not None
+    total, cut = len(asked), 12
+    asked.clear()
+    asyncio.run(
+        play("d", make_seats(), {s: ScriptedPolicy(count) for s in "ab"}, limits, evaluated_role="a", logged=whole.asks[:cut])  # type: ignore[misc]
+    )
+    assert len(asked) == total - cut > 0
+    with pytest.raises(ValueError, match="give an even number"):
+        asyncio.run(play("d", make_seats(), {}, limits, evaluated_role="a", logged=whole.asks[:3]))
+    with pytest.raises(ValueError, match="the log has no ask of"):
+        asyncio.run(play("d", make_seats(), {}, limits, evaluated_role="a", logged=whole.asks[1:3]))
 
 
 def test_replay_refuses_a_log_that_does_not_fit() -> None:

@@ -37,7 +37,7 @@ def test_same_inputs_give_the_same_bytes(report: Path, tmp_path: Path) -> None:
     runs = report.parents[1] / "runs"
     again = write_report([runs / "plain", runs / "evil"], tmp_path / "again")
     files = sorted(p.relative_to(report.parent) for p in report.parent.rglob("*") if p.is_file())
-    assert len(files) == 1 + 6 + 1 + 3 * 5 + 2
+    assert len(files) == 1 + 6 + 1 + 2 + 3 * 5 + 2
     for name in files:
         assert (again.parent / name).read_bytes() == (report.parent / name).read_bytes(), name
 
@@ -65,7 +65,8 @@ def test_opens_offline_without_a_complaint(report: Path) -> None:
         assert log.console == []
         assert log.errors == []
         assert log.requests == [report.resolve().as_uri()]
-        assert page.locator(".js-plotly-plot .main-svg").count() >= 2
+        assert page.locator(".js-plotly-plot .main-svg").count() >= 3
+        assert page.evaluate("(ids => ids.length - new Set(ids).size)([...document.querySelectorAll('[id]')].map(e => e.id))") == 0
         assert page.locator("html").get_attribute("lang") == "en"
         assert page.locator(".bubble").first.get_attribute("lang") == "zh"
         assert "CJK" in page.evaluate("getComputedStyle(document.querySelector('.bubble')).fontFamily")
@@ -107,6 +108,23 @@ def test_published_and_measured_rows_look_different(report: Path) -> None:
         assert headings[0].startswith("Published in the AnthroDial paper")
         assert "judge: rules judge · partner: tiny-partner" in headings[1]
         assert "10 valid of 12 planned cases" in headings[1]
+
+
+def test_timing_stands_apart_from_scores_with_a_row_for_each_side(report: Path) -> None:
+    with open_page(report) as (page, _):
+        section = page.locator("section#timing")
+        assert "Descriptive, not a score" in section.inner_text()
+        rows = section.locator("tbody tr").evaluate_all("rs => rs.map(r => [...r.children].slice(0, 4).map(c => c.textContent))")
+        assert [row for row in rows if len(row) == 4] == [
+            ["tiny-model, tested", "plain", "44 in 11", "25 (25 to 25)"],
+            ["tiny-partner, partner", "plain", "44 in 11", "15 (15 to 15)"],
+            ["<b>evil</b>, tested", "evil", "33 in 11", "25 (25 to 25)"],
+            ["tiny-partner, partner", "evil", "33 in 11", "15 (15 to 15)"],
+        ]
+        legend = section.locator(".legendtext").all_text_contents()
+        assert "tested: <b>evil</b> (evil), 28 replies" in legend
+        assert len(legend) == 4
+    assert pl.read_csv(report.parent / "tables" / "timing-by-side.csv", infer_schema=False).height == 4
 
 
 def test_every_category_with_a_dialogue_can_be_read(report: Path) -> None:

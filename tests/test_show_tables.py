@@ -135,6 +135,20 @@ def test_runs_are_compared_only_under_the_same_conditions(partly: Measured, full
         assert comparisons([partly, fully]) is None
     finally:
         fully.manifest["settings"]["partner"]["name"] = "tiny-partner"
+    # The tested systems may differ, in their model files too; what the speakers were given may not.
+    for part, key, value, comparable in (
+        ("hashes", "system", "f" * 16, True), ("hashes", "skills", ["message_style v2 f"], False),
+        ("hashes", "prompts", "f" * 16, False), ("settings", "summary", "none", False),
+    ):  # fmt: skip
+        had = fully.manifest[part].get(key)
+        fully.manifest[part][key] = value
+        try:
+            assert (comparisons([partly, fully]) is not None) == comparable, key
+        finally:
+            if had is None:
+                del fully.manifest[part][key]
+            else:
+                fully.manifest[part][key] = had
 
 
 def test_markdown_and_text_hold_every_row_once(partly: Measured) -> None:

@@ -148,16 +148,13 @@ async def _open_judge(
         yield RulesJudge(rubric), 1, {"kind": "rules"}
         return
     system = find_system(load_systems(systems_file or default_systems_path()), name)
-    if system.policy != "chat" or system.thinking_style == "no_think_suffix":
-        raise RunError(
-            f"system '{name}': cannot judge: a judge is a chat model (policy: chat), and its thinking is not set by "
-            "a suffix (thinking_style: enable_thinking or reasoning_effort)"
-        )
+    if system.policy != "chat":
+        raise RunError(f"system '{name}': cannot judge: a judge is a chat model (policy: chat); name another")
     async with open_model(system) as bare:
         client = Recorded(bare, CallLog(run.calls / f"judge-{name}.jsonl"))
-        params = system.judge_body()
+        params = system.as_judge().body()
         described = {"kind": "model", "system": system.model_dump(mode="json"), "params": params, "server": bare.identity}
-        yield LLMJudge(client, system.model, rubric, name=name, params=params), system.concurrency, described
+        yield LLMJudge(client, system, rubric), system.concurrency, described
 
 
 def _valid(job: Job, gate: Mapping[str, L0Result], verdicts: Mapping[str, Verdict]) -> bool | None:

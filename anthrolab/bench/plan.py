@@ -1,4 +1,4 @@
-"""The plan of a run: its dialogues, its limits, and the manifest that fixes both before anything is generated."""
+"""The plan of a run: its dialogues, and the manifest that fixes them before anything is generated."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from typing import Any
 
 from anthrolab.bench.cases import Case, select_cases
 from anthrolab.bench.manifest import check_same
+from anthrolab.bench.settings import Limits, State
 from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library
 from anthrolab.models.opening import model_identity
 from anthrolab.models.systems import System
 from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.runtime.prompt import prompts_hash
-from anthrolab.runtime.schedule import Rules
 
 Progress = Callable[[str], None]
 
@@ -26,34 +26,11 @@ class Job:
     dialogue_id: str
 
 
-@dataclass(frozen=True)
-class Limits:
-    """The scheduler's limits that do not depend on the scenario, and the verbatim window of the prompts."""
-
-    max_messages: int = 50
-    max_consecutive: int = 4
-    max_delay_s: int = 600
-    window: int = 12
-
-    def __post_init__(self) -> None:
-        for field, least in (("max_messages", 2), ("max_consecutive", 1), ("max_delay_s", 0), ("window", 1)):
-            value = getattr(self, field)
-            if value < least:
-                raise RunError(f"--{field.replace('_', '-')} {value}: at least {least}")
-
-    def rules(self, horizon_minutes: int) -> Rules:
-        """The scheduler's rules for a scenario."""
-        return Rules(
-            horizon_s=60 * horizon_minutes,
-            max_delay_s=self.max_delay_s,
-            max_consecutive=self.max_consecutive,
-            max_messages=self.max_messages,
-        )
-
-
 def planned_jobs(run: Run, manifest: Mapping[str, Any], library: Library) -> list[Job]:
     """Every dialogue that the manifest plans, in order."""
     settings = manifest["settings"]
+    if "cases" not in settings:
+        raise RunError(f"{run.path}: holds a series of sessions and no cases; `anthrolab l0` and `anthrolab timing` take it")
     by_id = {case.id: case for case in select_cases(library, None)}
     missing = [case_id for case_id in settings["cases"] if case_id not in by_id]
     if missing:
@@ -67,7 +44,7 @@ def planned_jobs(run: Run, manifest: Mapping[str, Any], library: Library) -> lis
 
 def begin_manifest(
     run: Run, tested: System, reference: System, library: Library, wanted: list[str], samples: int,
-    limits: Limits, seed: int, progress: Progress,
+    limits: Limits, state: State, seed: int, progress: Progress,
 ) -> dict[str, Any]:  # fmt: skip
     """The manifest of this run: begun now, or the one on disk if it agrees (its list of cases may grow)."""
     manifest: dict[str, Any] = {
@@ -75,7 +52,8 @@ def begin_manifest(
         "settings": {
             "system": tested.model_dump(mode="json"),
             "partner": reference.model_dump(mode="json"),
-            "limits": limits.__dict__.copy(),
+            "limits": limits.as_settings(),
+            "summary": state.summary_setting(),
             "seed": seed,
             "samples": samples,
             "cases": wanted,
@@ -83,8 +61,10 @@ def begin_manifest(
         "hashes": {
             "cards": library.content_hash(),
             "prompts": prompts_hash(),
+            "skills": [skill.label for skill in state.skills],
             "system": model_identity(tested),
             "partner": model_identity(reference),
+            "summary": state.summary_identity(),
         },
         "code": [],
         "versions": [],

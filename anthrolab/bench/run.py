@@ -11,7 +11,6 @@ from anthrolab.bench.cases import case_ids, select_cases
 from anthrolab.bench.manifest import code_hash, library_versions
 from anthrolab.bench.plan import (
     Job,
-    Limits,
     Progress,
     begin_manifest,
     count,
@@ -19,16 +18,16 @@ from anthrolab.bench.plan import (
     planned_jobs,
     with_new,
 )
+from anthrolab.bench.settings import NO_PACE, Limits, Pace, State
+from anthrolab.bench.stage import Stage
 from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library, default_cards_dir, load_library
-from anthrolab.models.calls import CallLog, Recorded
-from anthrolab.models.client import ModelClient, ModelError
+from anthrolab.models.calls import CallLog
+from anthrolab.models.client import ModelError
 from anthrolab.models.opening import open_models
 from anthrolab.models.systems import System, default_systems_path, find_partner, find_system, load_systems
-from anthrolab.runtime.dialogue import Dialogue, Speaker, other
-from anthrolab.runtime.policies import Player
+from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.runtime.seat import seats
-from anthrolab.runtime.session import play
 from anthrolab.sync import run_async
 
 
@@ -41,14 +40,20 @@ def generate(
     partner: str | None = None,
     max_messages: int = 50,
     window: int = 12,
+    pace: Pace = NO_PACE,
+    summary: str = "rules",
+    skills: Mapping[str, str] | None = None,
     seed: int = 0,
     systems_file: Path | None = None,
     cards_dir: Path | None = None,
+    skills_dir: Path | None = None,
     progress: Progress = print,
 ) -> dict[str, int]:
     """Have every planned dialogue of a run that is not there yet; returns the manifest's counts.
 
-    `cases` as in `select_cases`; `samples` dialogues per case; `partner` overrides the system's own partner.
+    `cases` as in `select_cases`; `samples` dialogues per case; `partner` overrides the system's own partner;
+    `summary`: who summarises what is older than `window` messages ("rules", "none" or a chat system); `skills`
+    pins versions of skills (the newest otherwise).
     What is on disk is not asked for again. A dialogue whose model could not be reached is a row of
     `failures.jsonl` and stays to be done. RunError if the folder belongs to a run with other settings.
     """
@@ -58,12 +63,13 @@ def generate(
     known = load_systems(systems_file or default_systems_path())
     tested = find_system(known, system)
     reference = find_partner(known, tested, partner)
-    limits = Limits(max_messages=max_messages, window=window)
+    limits = Limits(max_messages=max_messages, window=window, pace=pace)
+    state = State.of(skills_dir, skills or {}, summary, known)
     wanted = select_cases(library, cases)
     run = Run(run_dir)
     with run.locked():
         run.mend()
-        manifest = begin_manifest(run, tested, reference, library, case_ids(wanted), samples, limits, seed, progress)
+        manifest = begin_manifest(run, tested, reference, library, case_ids(wanted), samples, limits, state, seed, progress)
         jobs = planned_jobs(run, manifest, library)
         done = planned_dialogues(run, jobs)
         todo = [job for job in jobs if job.dialogue_id not in done]
@@ -73,7 +79,7 @@ def generate(
             manifest["versions"] = with_new(manifest["versions"], library_versions())
             run.write_manifest({**manifest, "counts": count(jobs, done, failures)})
             progress(f"{tested.name} against {reference.name}: {len(todo)} of {len(jobs)} dialogues to have")
-            work = _have_all(run, todo, tested, reference, library, limits, seed, progress)
+            work = _have_all(run, todo, tested, reference, library, limits, state, seed, progress)
             failures = run_async(work)
             done = planned_dialogues(run, jobs)
         run.settle("dialogues.jsonl", (done[j.dialogue_id].to_line() for j in jobs if j.dialogue_id in done))
@@ -88,18 +94,17 @@ def generate(
 
 
 async def _have_all(
-    run: Run, todo: list[Job], tested: System, reference: System, library: Library, limits: Limits, seed: int,
-    progress: Progress,
+    run: Run, todo: list[Job], tested: System, reference: System, library: Library, limits: Limits, state: State,
+    seed: int, progress: Progress,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Have the dialogues concurrently; returns a row for each that failed.
 
     Once an endpoint is unreachable no new dialogue is begun: the next one would fail the same way.
     """
-    players = {s.name: Player(s, limits.max_delay_s, limits.window) for s in (tested, reference)}
     failures: list[dict[str, Any]] = []
     begun, finished, dead = time.monotonic(), 0, False
     async with open_models() as models:
-        clients = {s.name: await models.client(s) for s in (tested, reference)}
+        stage = await Stage.open(models, tested, reference, limits, state)
         seats_free = asyncio.Semaphore(_tables(tested))
 
         async def have(job: Job) -> None:
@@ -108,7 +113,7 @@ async def _have_all(
                 if dead:
                     return
                 try:
-                    dialogue = await _have_one(run, job, tested, reference, players, clients, library, limits, seed)
+                    dialogue = await _have_one(run, job, stage, library, seed)
                 except ModelError as e:
                     dead = dead or e.fault == "unreachable"
                     failures.append({"dialogue_id": job.dialogue_id, "fault": e.fault, "error": str(e)})
@@ -134,21 +139,17 @@ def _tables(tested: System) -> int:
     return max(1, (tested.concurrency + 1) // 2) if tested.embedded else tested.concurrency
 
 
-async def _have_one(
-    run: Run, job: Job, tested: System, reference: System, players: Mapping[str, Player],
-    clients: Mapping[str, ModelClient], library: Library, limits: Limits, seed: int,
-) -> Dialogue:  # fmt: skip
+async def _have_one(run: Run, job: Job, stage: Stage, library: Library, seed: int) -> Dialogue:
     binding = library.bindings[job.case.binding]
-    scenario = library.scenarios[binding.scenario]
-    rules = limits.rules(scenario.horizon_minutes)
-    table = seats(library.personas[binding.persona_a], library.personas[binding.persona_b], scenario)
-    who: dict[Speaker, System] = {job.case.role: tested, other(job.case.role): reference}
+    table = seats(
+        library.personas[binding.persona_a],
+        library.personas[binding.persona_b],
+        library.scenarios[binding.scenario],
+        memories=library.memories,
+        skills=stage.state.skills,
+    )
     log = CallLog(run.calls / f"{job.case.id}-{job.sample}.jsonl")
     salt = f"{seed}/{job.case.id}/{job.sample}"
-    policies = {
-        s: players[who[s].name].sit(table[s], Recorded(clients[who[s].name], log), salt)
-        for s in table
-    }
-    return await play(
-        job.dialogue_id, table, policies, rules, evaluated_role=job.case.role, binding=binding.id, sample=job.sample
+    return await stage.play(
+        job.dialogue_id, table, log, salt, tested_role=job.case.role, binding=binding.id, sample=job.sample
     )

@@ -5,6 +5,7 @@
                verdicts.jsonl    finished verdicts, one a line
                gate.jsonl        what the validity gate said of each dialogue
                failures.jsonl    what could not be done in the last command, and why
+               memories.jsonl    every version of every memory (a series of sessions only)
                calls/            every model call, one file a dialogue and one a judge
                ledgers/<judge>/  cases.parquet, checkboxes.parquet
 """
@@ -23,13 +24,14 @@ from anthrolab.errors import AnthrolabError
 from anthrolab.files import append_line, cut_torn_line, read_text, unwritable, whole_lines, write_atomic
 from anthrolab.judging.verdict import Verdict
 from anthrolab.runtime.dialogue import Dialogue
+from anthrolab.runtime.memory import MemoryUpdate
 
-R = TypeVar("R", Dialogue, Verdict)
+R = TypeVar("R", Dialogue, Verdict, MemoryUpdate)
 
 OWN = frozenset(
     {
-        "manifest.json", "dialogues.jsonl", "verdicts.jsonl", "gate.jsonl", "failures.jsonl", "calls", "ledgers",
-        "notebooks", ".lock", ".DS_Store", ".ipynb_checkpoints",
+        "manifest.json", "dialogues.jsonl", "verdicts.jsonl", "gate.jsonl", "failures.jsonl", "memories.jsonl",
+        "calls", "ledgers", "notebooks", ".lock", ".DS_Store", ".ipynb_checkpoints",
     }
 )  # fmt: skip
 """What may stand in a run folder."""
@@ -103,6 +105,14 @@ class Run:
         """Finished verdicts of all judges, in file order; of verdicts given twice the later one."""
         return list({(v.judge, v.dialogue_id): v for v in self._records("verdicts.jsonl", Verdict)}.values())
 
+    def memory_updates(self) -> list[MemoryUpdate]:
+        """Every update of a memory, in file order."""
+        return list(self._records("memories.jsonl", MemoryUpdate))
+
+    def add_memory_update(self, update: MemoryUpdate) -> None:
+        """Append one update."""
+        append_line(self.path / "memories.jsonl", update.model_dump_json())
+
     def judges(self) -> list[str]:
         """Names of the judges whose ledgers stand here."""
         folder = self.path / "ledgers"
@@ -125,7 +135,7 @@ class Run:
 
     def mend(self) -> None:
         """Cut off last lines that a killed writer left half-written."""
-        for name in ("dialogues.jsonl", "verdicts.jsonl"):
+        for name in ("dialogues.jsonl", "verdicts.jsonl", "memories.jsonl"):
             cut_torn_line(self.path / name)
 
     @contextmanager

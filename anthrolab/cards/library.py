@@ -1,12 +1,13 @@
 """Loading and checking a folder of cards."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel
 
 from anthrolab.cards.binding import Binding, BindingFile
+from anthrolab.cards.memory import Memory
 from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
 from anthrolab.errors import AnthrolabError
@@ -31,13 +32,16 @@ class Library:
     personas: dict[str, Persona]
     scenarios: dict[str, Scenario]
     bindings: dict[str, Binding]
+    memories: dict[tuple[str, str], Memory] = field(default_factory=dict)
+    """Keyed by (owner, partner)."""
 
     def content_hash(self) -> str:
         """Changes when any card changes."""
         return content_hash(
             {
-                kind: {key: card.model_dump(mode="json") for key, card in sorted(cards.items())}
+                kind: {str(key): card.model_dump(mode="json") for key, card in sorted(cards.items())}
                 for kind, cards in vars(self).items()
+                if cards
             }
         )
 
@@ -48,7 +52,10 @@ def default_cards_dir() -> Path:
 
 
 def load_library(folder: Path) -> Library:
-    """Read `personas/*.yaml`, `scenarios/*.yaml` and `bindings.yaml`; CardError lists every problem found."""
+    """Read `personas/*.yaml`, `scenarios/*.yaml`, `bindings.yaml` and, where there are any, `memories/*.yaml`.
+
+    CardError lists every problem found.
+    """
     problems: list[str] = []
     if not folder.is_dir():
         raise CardError([f"{folder}: no such folder; give the folder that holds personas/, scenarios/ and bindings.yaml"])
@@ -62,15 +69,16 @@ def load_library(folder: Path) -> Library:
         if binding.id in bindings:
             problems.append(f"{where}: id: stands twice; give every binding its own id")
         bindings[binding.id] = binding
-        for field, known, kind in (
+        for name, known, kind in (
             ("persona_a", personas, "persona"), ("persona_b", personas, "persona"), ("scenario", scenarios, "scenario"),
         ):  # fmt: skip
-            ref = getattr(binding, field)
+            ref = getattr(binding, name)
             if ref not in known and not (folder / f"{kind}s" / f"{ref}.yaml").exists():
-                problems.append(f"{where}: {field}: no {kind} '{ref}'{suggest(ref, known)}; add {kind}s/{ref}.yaml or name another")
+                problems.append(f"{where}: {name}: no {kind} '{ref}'{suggest(ref, known)}; add {kind}s/{ref}.yaml or name another")
+    memories = _load_memories(folder / "memories", personas, problems)
     if problems:
         raise CardError(problems)
-    return Library(personas, scenarios, bindings)
+    return Library(personas, scenarios, bindings, memories)
 
 
 def _load_cards(folder: Path, model: type[M], problems: list[str]) -> dict[str, M]:
@@ -88,6 +96,22 @@ def _load_cards(folder: Path, model: type[M], problems: list[str]) -> dict[str, 
             problems.append(f"{path}: id: is '{card_id}' but the file is named '{path.stem}'; make them equal")
         cards[card_id] = card
     return cards
+
+
+def _load_memories(folder: Path, personas: dict[str, Persona], problems: list[str]) -> dict[tuple[str, str], Memory]:
+    memories: dict[tuple[str, str], Memory] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        memory = _read_model(path, Memory, problems)
+        if memory is None:
+            continue
+        if path.stem != f"{memory.owner}-{memory.partner}":
+            problems.append(f"{path}: is the memory of {memory.owner} about {memory.partner}; name it {memory.owner}-{memory.partner}.yaml")
+        for name in ("owner", "partner"):
+            ref = getattr(memory, name)
+            if ref not in personas:
+                problems.append(f"{path}: {name}: no persona '{ref}'{suggest(ref, personas)}; name one of this folder")
+        memories[memory.owner, memory.partner] = memory
+    return memories
 
 
 def _read_model(path: Path, model: type[M], problems: list[str]) -> M | None:

@@ -23,13 +23,21 @@ class Opener(Card):
     content: Line
 
 
+PublicField = Literal["gender", "age", "occupation", "education", "city", "relationship_status"]
+"""Fields of a persona card that a partner may know; all others are the person's own."""
+
+
 class Side(Card):
-    """What only one speaker has: where they are, what set them off, how they feel, what they know of the other."""
+    """What only one speaker has: where they are, what set them off, how they feel, what they know of the other.
+
+    Of the partner's card a speaker sees the name and the fields that `sees` lists, of the partner's side nothing.
+    """
 
     place: Line
     trigger: Line = Field(description="a concrete event, not a mood")
     emotion: Line
-    knows: list[Line] = Field(min_length=1, description="what this speaker knows about the partner; nothing else is shown")
+    knows: list[Line] = Field(min_length=1, description="what this speaker knows about the partner, in their own words")
+    sees: list[PublicField] = Field(default=[], description="fields of the partner's card that this speaker knows as well")
 
 
 class Sides(Card):

@@ -6,11 +6,15 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from anthrolab.cards.binding import BindingFile
+from anthrolab.cards.memory import Memory
 from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
+from anthrolab.cards.series import Series
 from anthrolab.files import write_atomic
 
-SCHEMAS: dict[str, type[BaseModel]] = {"persona": Persona, "scenario": Scenario, "bindings": BindingFile}
+SCHEMAS: dict[str, type[BaseModel]] = {
+    "persona": Persona, "scenario": Scenario, "bindings": BindingFile, "memory": Memory, "series": Series,
+}  # fmt: skip
 
 
 def write_schemas(folder: Path) -> list[Path]:

@@ -8,22 +8,21 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
 from string import Template
-from typing import Any
 
 from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
-from anthrolab.errors import AnthrolabError
 from anthrolab.files import content_hash
 from anthrolab.judging import materials
 from anthrolab.judging.answers import Answers, answer_schema, read_answers
 from anthrolab.judging.rubric import Need, Rubric, Scope
 from anthrolab.judging.verdict import JUDGED_L0, BoxVerdict, JudgeFault, L0Answer, TurnVerdict, Verdict
-from anthrolab.models.client import ModelClient, ModelError, Request
+from anthrolab.models.client import ModelClient, ModelError
 from anthrolab.models.structured import Ladder
+from anthrolab.models.systems import System
 from anthrolab.runtime.dialogue import Dialogue, Speaker
 
 PROMPTS = ("turn.md", "dialogue.md", "question.md")
-SOURCES = ("llm.py", "materials.py", "fence.py", "answers.py", "verdict.py")
+SOURCES = ("judging/llm.py", "judging/materials.py", "models/fence.py", "judging/answers.py", "judging/verdict.py")
 REASKS = 1
 """Times that a call asks again for the ids without a usable answer."""
 
@@ -63,9 +62,8 @@ class _Call:
 class LLMJudge:
     """A judge (see `verdict.Judge`) that asks a model.
 
-    client, model: who is asked. rubric: what is asked. name: what tables call it.
-    params: further fields of the request body; `temperature` is 0 unless they set it to None, which leaves it out
-        (for servers that take no temperature); any other temperature is refused with AnthrolabError.
+    client, system: who is asked, and how; as a judge it is greedy whatever its sampling says (`System.as_judge`).
+    rubric: what is asked.
     semaphore: held during each request, to bound the requests under way over many dialogues.
 
     No failed call raises: its checkboxes are unassessed as `model_error:<fault>` and the verdict is marked
@@ -76,24 +74,15 @@ class LLMJudge:
     def __init__(
         self,
         client: ModelClient,
-        model: str,
+        system: System,
         rubric: Rubric,
         *,
-        name: str | None = None,
-        params: Mapping[str, Any] | None = None,
         semaphore: asyncio.Semaphore | None = None,
     ) -> None:
-        self.name = name or model
+        self.name = system.name
         self.rubric = rubric
-        given = {"temperature": 0, **(params or {})}
-        if given["temperature"] not in (0, None):
-            raise AnthrolabError(
-                f"judge {self.name}: temperature is {given['temperature']}; a judge answers at temperature 0 "
-                "(or null, if the server takes none)"
-            )
-        self.params = {key: value for key, value in given.items() if (key, value) != ("temperature", None)}
         self.ladder = Ladder()
-        self._client, self._model, self._semaphore = client, model, semaphore
+        self._client, self._system, self._semaphore = client, system.as_judge(), semaphore
         self._systems: dict[Scope, str] = {
             scope: template(f"{scope}.md").substitute(rubric=rubric_text(rubric, scope))
             for scope in ("turn", "dialogue")
@@ -101,10 +90,11 @@ class LLMJudge:
 
     @cached_property
     def identity(self) -> str:
-        """Changes with the model, its server, the parameters, the rubric, the prompts and how answers are read."""
+        """Changes with the model, its server, how it is asked, the rubric, the prompts and how answers are read."""
         parts = [template(name).template for name in PROMPTS]
-        parts += [(files("anthrolab.judging") / name).read_text(encoding="utf-8") for name in SOURCES]
-        return content_hash([self._client.identity, self._model, self.params, self.rubric.hash, parts])
+        parts += [(files("anthrolab") / name).read_text(encoding="utf-8") for name in SOURCES]
+        asked = self._system.request(messages=[{"role": "system", "content": ""}, {"role": "user", "content": ""}])
+        return content_hash([asked.key(self._client.identity), self.rubric.hash, parts])
 
     async def judge(
         self, dialogue: Dialogue, personas: Mapping[Speaker, Persona], scenario: Scenario | None
@@ -112,7 +102,9 @@ class LLMJudge:
         """The verdict on the evaluated role; all calls of the dialogue run at the same time."""
         persona = personas.get(dialogue.evaluated_role)
         known: dict[Need, bool] = {"persona": persona is not None, "scenario": scenario is not None}
-        background = f"{materials.person(persona)}\n\n{materials.situation(scenario, dialogue)}\n\n"
+        background = "\n\n".join(
+            (materials.person(persona), materials.situation(scenario, dialogue), materials.memory(dialogue), "")
+        )
         indices = dialogue.turns()
         local = [_Call("turn", number, self._ids("turn", known)) for number in range(1, len(indices) + 1)]
         l0 = [i for i in JUDGED_L0 if i != "L0-06" or persona]
@@ -149,13 +141,11 @@ class LLMJudge:
         open_ids = call.ids
         for attempt in range(1 + REASKS):
             question = template("question.md").substitute(ids="、".join(open_ids), again=_AGAIN if attempt else "")
-            request = Request(
-                self._model,
+            request = self._system.request(
                 messages=[
                     {"role": "system", "content": self._systems[call.scope]},
                     {"role": "user", "content": f"{material}\n\n{question}"},
                 ],
-                params=self.params,
                 salt=f"again-{attempt}" if attempt else "",
             )
             try:

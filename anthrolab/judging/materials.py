@@ -1,4 +1,4 @@
-"""What the model judge is shown: the person, the situation and the chat, each in its fence.
+"""What the model judge is shown: the person, the situation, the memory and the chat, each in its fence.
 
 Nothing of a card or a dialogue, not even a name, stands outside a fence.
 """
@@ -7,7 +7,7 @@ from string import Template
 
 from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
-from anthrolab.judging.fence import fenced, quoted
+from anthrolab.models.fence import fenced, quoted
 from anthrolab.runtime.dialogue import Dialogue, other
 
 WINDOW = 5
@@ -64,6 +64,14 @@ def situation(scenario: Scenario | None, dialogue: Dialogue) -> str:
             f"被评者对对方的了解：{quoted('；'.join(side.knows))}",
         ],
     )
+
+
+def memory(dialogue: Dialogue) -> str:
+    """What the evaluated role remembered of the partner when the chat began; only that it is nothing if so."""
+    kept = (dialogue.memories or {}).get(dialogue.evaluated_role)
+    if kept is None or not kept.lines():
+        return fenced("MEMORY", ["（没有以前的记忆）"])
+    return fenced("MEMORY", [f"截至：{kept.as_of:%Y-%m-%d}"] + [quoted(line) for line in kept.lines()])
 
 
 def chat(dialogue: Dialogue, first: int, end: int, target: int | None = None) -> str:

@@ -21,12 +21,22 @@ class ModelError(AnthrolabError):
         super().__init__(message)
 
 
+@dataclass
+class Spent:
+    """What requests that share one retry budget have used up of it: attempts, and seconds."""
+
+    attempts: int = 0
+    seconds: float = 0.0
+
+
 @dataclass(frozen=True)
 class Request:
     """One call to a model: chat `messages` or a plain `prompt` (exactly one of the two).
 
     `params` go into the request body as they are (temperature, max_tokens, response_format, grammar, ...).
     `salt` tells apart calls whose content is equal but which must be drawn anew (sample index, re-ask number).
+    `spent` is shared by requests that have one retry budget together, such as an ask and its re-ask; the first
+    attempt of a request is always made. It is no part of the request's content.
     """
 
     model: str
@@ -34,6 +44,7 @@ class Request:
     prompt: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     salt: str = ""
+    spent: Spent | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if (self.messages is None) == (self.prompt is None):

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from anthrolab.models.answers import UnreadableAnswerError, describe_body, read_answer
-from anthrolab.models.client import ModelError, Reply, Request
+from anthrolab.models.client import ModelError, Reply, Request, Spent
 from anthrolab.models.faults import (
     FIXES,
     Failure,
@@ -112,7 +112,7 @@ class Endpoint:
             body["prompt"] = request.prompt
         path = "/chat/completions" if is_chat else "/completions"
         async with self._turns:
-            content = await self._within_budget(path, body)
+            content = await self._within_budget(path, body, request.spent or Spent())
         try:
             return read_answer(content, is_chat)
         except UnreadableAnswerError as e:
@@ -120,32 +120,43 @@ class Endpoint:
 
     async def models(self) -> list[str]:
         """Names of the models the server offers; ModelError as in `ask`."""
-        content = await self._within_budget("/models", None)
+        content = await self._within_budget("/models", None, Spent())
         names = _model_names(content)
         if names is None:
             seen = f"answered the list of models with {describe_body(content)}"
             raise self._error(Failure("not_json", seen, again=False), None)
         return names
 
-    async def _within_budget(self, path: str, body: dict[str, Any] | None) -> bytes:
-        """The content of a 200 answer; attempts follow one another until one succeeds or the budget is spent."""
+    async def _within_budget(self, path: str, body: dict[str, Any] | None, spent: Spent) -> bytes:
+        """The content of a 200 answer; attempts follow one another until one succeeds or the budget is spent.
+
+        `spent` says what is used up of it already, and is kept up to date.
+        """
         model = None if body is None else body["model"]
         clock = asyncio.get_running_loop().time
-        end = clock() + self.budget.seconds
-        for attempt in range(1, self.budget.attempts + 1):
-            limit = min(self.budget.attempt_seconds, end - clock())
-            outcome = await self._attempt(path, body, limit)
-            if not isinstance(outcome, Failure):
-                return outcome
-            wait = self.budget.wait(attempt) if outcome.wait is None else outcome.wait
-            if not outcome.again or attempt == self.budget.attempts:
-                raise self._error(outcome, model, attempt)
-            if clock() + wait >= end:
-                asked = (
-                    "" if outcome.wait is None else f" and asks to wait {wait:g} s, longer than the request may take"
-                )
-                raise self._error(Failure(outcome.fault, outcome.seen + asked, False), model, attempt)
-            await asyncio.sleep(wait)
+        begun, before = clock(), spent.seconds
+        end = begun + max(0.0, self.budget.seconds - before)
+        attempts = max(1, self.budget.attempts - spent.attempts)
+        try:
+            for attempt in range(1, attempts + 1):
+                if clock() >= end:
+                    seen = f"had its {self.budget.seconds:g} s used up by the ask before it"
+                    raise self._error(Failure("timeout", seen, False), model)
+                spent.attempts += 1
+                outcome = await self._attempt(path, body, min(self.budget.attempt_seconds, end - clock()))
+                if not isinstance(outcome, Failure):
+                    return outcome
+                wait = self.budget.wait(attempt) if outcome.wait is None else outcome.wait
+                if not outcome.again or attempt == attempts:
+                    raise self._error(outcome, model, attempt)
+                if clock() + wait >= end:
+                    asked = (
+                        "" if outcome.wait is None else f" and asks to wait {wait:g} s, longer than the request may take"
+                    )
+                    raise self._error(Failure(outcome.fault, outcome.seen + asked, False), model, attempt)
+                await asyncio.sleep(wait)
+        finally:
+            spent.seconds = before + clock() - begun
         raise AssertionError("the last attempt returns or raises")
 
     async def _attempt(self, path: str, body: dict[str, Any] | None, seconds: float) -> "bytes | Failure":

@@ -23,7 +23,7 @@ from anthrolab.models.calls import Usage
 from anthrolab.models.client import Request
 from anthrolab.yaml_files import YamlError, explain, read_yaml, suggest
 
-RESERVED = ("model", "messages", "prompt", "stream", "n", "max_tokens")
+RESERVED = ("model", "messages", "prompt", "stream", "n", "max_tokens", "max_completion_tokens")
 """Body fields that a system's `sampling` may not set: they have a field of their own or would break reading."""
 
 SAMPLERS = (
@@ -31,6 +31,9 @@ SAMPLERS = (
     "dry_", "xtc_", "mirostat", "dynatemp", "samplers", "seed",
 )  # fmt: skip
 """What the names of body fields that shape the draw begin with (OpenAI, vLLM, llama.cpp)."""
+
+NO_EFFORTS = ("none", "minimal", "low")
+"""Values of `reasoning_effort` that may stand for no thinking: not every model that has the field can be told "none"."""
 
 SystemName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
@@ -67,9 +70,22 @@ class System(BaseModel):
     thinking: bool | None = Field(
         default=None, description="true or false is sent as thinking_style says; null: not sent"
     )
-    thinking_style: Literal["none", "enable_thinking", "reasoning_effort", "no_think_suffix"] = "none"
-    sampling: dict[str, JsonValue] = Field(default_factory=dict, description="sent in the body of every request")
+    thinking_style: Literal["none", "enable_thinking", "reasoning_effort", "no_think_suffix"] = Field(
+        default="none",
+        description="enable_thinking: chat_template_kwargs; reasoning_effort: 'medium' or 'none', or the word in "
+        "sampling.reasoning_effort; no_think_suffix: /think or /no_think after the last user message",
+    )
+    system_role: bool = Field(
+        default=True, description="false: the server takes no system message; its text goes before the first user message"
+    )
+    sampling: dict[str, JsonValue] = Field(
+        default_factory=dict,
+        description="sent in the body of every request; null: never sent, even where anthrolab would (temperature)",
+    )
     max_tokens: int | None = Field(default=512, gt=0, description="length cap of a reply; null sends none")
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = Field(
+        default="max_tokens", description="what the server calls the length cap of a chat reply"
+    )
     judge_max_tokens: int = Field(default=4096, gt=0, description="length cap of an answer given as a judge")
     partner: str | None = Field(default=None, description="the system that plays the other side; null is not itself")
     prices: Prices | None = Field(default=None, description="USD per million tokens")
@@ -94,14 +110,18 @@ class System(BaseModel):
         params: Mapping[str, Any] | None = None,
         salt: str = "",
     ) -> Request:
-        """A request to this system: its sampling, length cap and thinking, then `params` over them."""
-        body = {**self.body(), **(params or {})}
-        if messages is not None and self.thinking is not None and self.thinking_style == "no_think_suffix":
-            messages = _with_suffix(messages, " /think" if self.thinking else " /no_think")
-        return Request(self.model, messages=messages, prompt=prompt, params=body, salt=salt)
+        """A request to this system: its sampling, length cap and thinking, then `params` over them.
 
-    def body(self) -> dict[str, Any]:
-        """What goes into the body of every request: sampling, max_tokens, thinking."""
+        The one place where a request takes the form that the server wants, for speakers and judges alike.
+        """
+        if messages is not None:
+            messages = messages if self.system_role else _without_system_role(messages)
+            if self.thinking is not None and self.thinking_style == "no_think_suffix":
+                messages = _with_suffix(messages, " /think" if self.thinking else " /no_think")
+        return Request(self.model, messages=messages, prompt=prompt, params=self.body(params), salt=salt)
+
+    def body(self, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """What goes into the body of every request: sampling, length cap, thinking, and `params` over them."""
         body: dict[str, Any] = dict(self.sampling)
         if self.max_tokens is not None:
             body["max_tokens"] = self.max_tokens
@@ -111,13 +131,17 @@ class System(BaseModel):
             body["chat_template_kwargs"] = {**given, "enable_thinking": self.thinking}
         if self.thinking is not None and self.thinking_style == "reasoning_effort":
             body.setdefault("reasoning_effort", "medium" if self.thinking else "none")
-        return body
+        body.update(params or {})
+        if "max_tokens" in body:
+            body[self.max_tokens_field] = body.pop("max_tokens")
+        return {field: value for field, value in body.items() if self.sampling.get(field, value) is not None}
 
-    def judge_body(self) -> dict[str, Any]:
-        """What goes into the body of every request to it as a judge: greedy, with room for reasons, and nothing
-        of its sampling that would make the same dialogue judged otherwise twice."""
-        kept = {field: value for field, value in self.body().items() if not field.startswith(SAMPLERS)}
-        return {**kept, "temperature": 0, "max_tokens": self.judge_max_tokens}
+    def as_judge(self) -> "System":
+        """This system as a judge: greedy, with room for reasons, and nothing of its sampling that would make the
+        same dialogue judged otherwise twice."""
+        temperature = None if self.sampling.get("temperature", 0) is None else 0
+        sampling = {**without_samplers(self.sampling), "temperature": temperature}
+        return self.model_copy(update={"sampling": sampling, "max_tokens": self.judge_max_tokens})
 
     @model_validator(mode="after")
     def _fits_together(self) -> "System":
@@ -154,8 +178,17 @@ class System(BaseModel):
         if self.thinking is not None and self.thinking_style == "none":
             raise ValueError(
                 "thinking: is set but thinking_style says not how to send it; "
-                "write enable_thinking (vLLM, llama.cpp), reasoning_effort (OpenAI) or no_think_suffix (Qwen3)"
+                "write enable_thinking (vLLM, SGLang, llama.cpp), reasoning_effort (OpenAI) or no_think_suffix (Qwen3)"
             )
+        effort = self.sampling.get("reasoning_effort")
+        said = effort if self.thinking_style == "reasoning_effort" else None
+        if (self.thinking is True and said == "none") or (self.thinking is False and said not in (None, *NO_EFFORTS)):
+            raise ValueError(
+                f"thinking: is {str(self.thinking).lower()} and sampling.reasoning_effort says otherwise; keep one "
+                f"(no thinking can be sent as {', '.join(NO_EFFORTS)})"
+            )
+        if self.max_tokens_field == "max_completion_tokens" and self.policy == "transcript":
+            raise ValueError("max_tokens_field: only chats have max_completion_tokens; leave it out for a transcript")
         return self
 
 
@@ -220,6 +253,22 @@ def find_partner(systems: Mapping[str, System], system: System, partner: str | N
             f"(the same one for all systems that are to be compared; there are: {', '.join(systems)})"
         )
     return find_system(systems, name)
+
+
+def without_samplers(sampling: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """What of a system's `sampling` does not shape the draw."""
+    return {field: value for field, value in sampling.items() if not field.startswith(SAMPLERS)}
+
+
+def _without_system_role(messages: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """The messages with the text of the system's before the first user message, a blank line between."""
+    system = [m["content"] for m in messages if m.get("role") == "system"]
+    others = [dict(m) for m in messages if m.get("role") != "system"]
+    first = next((m for m in others if m.get("role") == "user"), None)
+    if first is None:
+        return [{"role": "user", "content": "\n\n".join(system)}, *others] if system else others
+    first["content"] = "\n\n".join([*system, first["content"]])
+    return others
 
 
 def _with_suffix(messages: Sequence[Mapping[str, str]], suffix: str) -> list[dict[str, str]]:

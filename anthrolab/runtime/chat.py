@@ -3,17 +3,19 @@
 from dataclasses import dataclass, field
 
 from anthrolab.files import content_hash
-from anthrolab.models.client import ModelClient
+from anthrolab.models.client import ModelClient, Reply, Request
+from anthrolab.models.reask import Read, ask_for
 from anthrolab.models.structured import Ladder
 from anthrolab.models.systems import System
-from anthrolab.runtime.decision import Parsed, decision_schema, parse_decision
+from anthrolab.runtime.decision import decision_schema, parse_decision
+from anthrolab.runtime.history import History
 from anthrolab.runtime.policy import Answer
 from anthrolab.runtime.prompt import chat_snapshot, chat_system
-from anthrolab.runtime.schedule import Asked
+from anthrolab.runtime.schedule import Asked, Plan
 from anthrolab.runtime.seat import Seat
 
 
-@dataclass(frozen=True)
+@dataclass
 class ChatPolicy:
     """One speaker, played by a chat model. A reply that breaks the contract is asked for once more."""
 
@@ -21,39 +23,43 @@ class ChatPolicy:
     client: ModelClient
     system: System
     salt: str
+    history: History
     max_delay_s: int = 600
-    window: int = 12
     ladder: Ladder = field(default_factory=Ladder)
+
+    def __post_init__(self) -> None:
+        self.z = chat_system(self.seat)
+        self.schema = decision_schema(self.seat.name)
 
     async def decide(self, ask: Asked) -> Answer:
         """The decision, or the error of the second broken reply."""
-        messages = [
-            {"role": "system", "content": chat_system(self.seat)},
-            {"role": "user", "content": chat_snapshot(self.seat, ask, self.window)},
-        ]
-        schema = decision_schema(self.seat.name)
-        parsed, reply = Parsed(None, "never asked"), None
-        for attempt in range(2):
-            salt = ask_salt(self.salt, ask, attempt)
-            request = self.system.request(messages=messages, params=seed_params(self.system, self.salt, ask, attempt), salt=salt)
-            reply, _rung = await self.ladder.ask(self.client, request, schema)
-            parsed = parse_decision(
-                reply.text, self.seat.name, self.seat.clock(ask.now_s), self.max_delay_s, reply.truncated
+        recall = await self.history.recall(ask.messages)
+
+        def make(number: int, error: str | None) -> Request:
+            snapshot = chat_snapshot(self.seat, ask, recall, again=error)
+            return self.system.request(
+                messages=[{"role": "system", "content": self.z}, {"role": "user", "content": snapshot}],
+                params=seed_params(self.system, self.salt, ask, number),
+                salt=ask_salt(self.salt, ask, number),
             )
-            if parsed.plan is not None:
-                recovered = parsed.recovered
-                if attempt:
-                    recovered = f"{recovered}; asked twice" if recovered else "asked twice"
-                return Answer(parsed.plan, None, recovered, reply.call)
-        return Answer(None, parsed.error, None, reply.call if reply else None)
+
+        async def send(request: Request) -> Reply:
+            return (await self.ladder.ask(self.client, request, self.schema))[0]
+
+        def read(reply: Reply) -> Read[Plan]:
+            parsed = parse_decision(reply, self.seat.name, self.seat.clock(ask.now_s), self.max_delay_s)
+            return Read(parsed.plan, parsed.error, parsed.recovered)
+
+        outcome, reply = await ask_for(send, make, read)
+        return Answer(outcome.value, outcome.error, outcome.recovered, reply.call)
 
 
-def ask_salt(salt: str, ask: Asked, attempt: int) -> str:
+def ask_salt(salt: str, ask: Asked, number: int) -> str:
     """Tells the calls of a dialogue apart: case and sample, speaker, event number, re-ask number."""
-    return f"{salt}/{ask.speaker}{len(ask.messages)}/{attempt}"
+    return f"{salt}/{ask.speaker}{len(ask.messages)}/{number}"
 
 
-def seed_params(system: System, salt: str, ask: Asked, attempt: int) -> dict[str, int]:
+def seed_params(system: System, salt: str, ask: Asked, number: int) -> dict[str, int]:
     """A sampling seed (31 bits) for llama.cpp, the same for both asks of an event.
 
     Common random numbers leave each speaker's distribution as it is, but two transcripts that are asked who
@@ -62,4 +68,4 @@ def seed_params(system: System, salt: str, ask: Asked, attempt: int) -> dict[str
     """
     if system.server != "llama.cpp":
         return {}
-    return {"seed": int(content_hash(f"{salt}/{len(ask.messages)}/{attempt}")[:8], 16) & 0x7FFFFFFF}
+    return {"seed": int(content_hash(f"{salt}/{len(ask.messages)}/{number}")[:8], 16) & 0x7FFFFFFF}

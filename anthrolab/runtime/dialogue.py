@@ -7,13 +7,16 @@ One JSON object a line in `dialogues.jsonl`; also the format in which dialogues 
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
+from anthrolab.cards.memory import Memory
+from anthrolab.runtime.drafts import Action, Interruption
+
 C = TypeVar("C")
 Speaker = Literal["a", "b"]
-_WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", re.ASCII)
+_WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d", re.ASCII)
 STAMP = "%Y-%m-%dT%H:%M:%S"
 
 
@@ -41,6 +44,11 @@ class Record(BaseModel):
     """Common to all records: strict types; unknown fields are kept and written back."""
 
     model_config = ConfigDict(strict=True, extra="allow")
+
+
+LATER: Any = Field(default=None, exclude_if=lambda value: value is None)
+"""A field that records of earlier versions lack: left out where it is None, so that their lines, and the hashes of
+these lines that verdicts hold, stay what they were."""
 
 
 class Message(Record):
@@ -71,14 +79,17 @@ class Decision(Record):
 class Ask(Record):
     """One question to a policy: who, when, which unsent draft it saw, and what it decided.
 
-    `error` says why the reply broke the contract (then there is no decision); `recovered` says how a bent
+    `action` says what the decision made of that draft; `interrupted` how the partner's message found it (only
+    where the run models typing). `error` says why the reply broke the contract (then there is no decision); `recovered` says how a bent
     reply was read all the same; `call` is the id of the model call in `calls/`.
     """
 
     speaker: Speaker
     now: Stamp
     previous_draft: Draft | None = None
+    interrupted: Interruption | None = LATER
     decision: Decision | None = None
+    action: Action | None = LATER
     error: str | None = None
     recovered: str | None = None
     call: str | None = None
@@ -96,6 +107,24 @@ class Guarded(Record):
     at: Stamp
 
 
+SummaryKind = Literal["facts", "emotions", "commitments", "open_topics"]
+
+
+class Summary(Record):
+    """The chat's compressed history up to its `upto`-th message (paper section 4.4); lines of plain text.
+
+    `dropped` counts the lines that the bounds have pushed out; `call` is the id of the model call, if one made it.
+    """
+
+    upto: int = Field(ge=1)
+    facts: list[str] = []
+    emotions: list[str] = []
+    commitments: list[str] = []
+    open_topics: list[str] = []
+    dropped: int = Field(default=0, ge=0)
+    call: str | None = None
+
+
 class Participant(Record):
     """Who sits at one side: the name in the chat and the persona card's id, if known."""
 
@@ -107,7 +136,11 @@ Stop = Literal["closed", "horizon", "max_messages"]
 
 
 class Dialogue(Record):
-    """A whole chat. `messages` are in the order sent; `evaluated_role` is the side of the tested system."""
+    """A whole chat. `messages` are in the order sent; `evaluated_role` is the side of the tested system.
+
+    `memories`: what each side remembered of the other when it began (a side without memory is left out);
+    `summaries`: the compressed history as it was shown, in order. Both are absent in dialogues from elsewhere.
+    """
 
     dialogue_id: str
     binding: str | None = None
@@ -121,6 +154,8 @@ class Dialogue(Record):
     messages: list[Message]
     asks: list[Ask] | None = None
     guards: list[Guarded] | None = None
+    memories: dict[Speaker, Memory] | None = LATER
+    summaries: list[Summary] | None = LATER
 
     @model_validator(mode="after")
     def _both_sides(self) -> "Dialogue":

@@ -6,6 +6,7 @@ from anthrolab.models.client import ModelClient
 from anthrolab.models.structured import Ladder
 from anthrolab.models.systems import System
 from anthrolab.runtime.chat import ChatPolicy
+from anthrolab.runtime.history import History
 from anthrolab.runtime.policy import Policy
 from anthrolab.runtime.seat import Seat
 from anthrolab.runtime.transcript import TranscriptPolicy
@@ -20,8 +21,12 @@ class Player:
     window: int
     ladder: Ladder = field(default_factory=Ladder)
 
-    def sit(self, seat: Seat, client: ModelClient, salt: str) -> Policy:
-        """The system's policy for one speaker of one dialogue; `salt` names seed, case and sample."""
+    def sit(self, seat: Seat, client: ModelClient, salt: str, history: History | None = None) -> Policy:
+        """The system's policy for one speaker of one dialogue; `salt` names seed, case and sample.
+
+        `history`: the dialogue's past, shared with the partner; without it the last `window` messages are shown.
+        """
+        past = history or History(seat, self.window)
         if self.system.policy == "transcript":
-            return TranscriptPolicy(seat, client, self.system, salt, self.max_delay_s, self.window)
-        return ChatPolicy(seat, client, self.system, salt, self.max_delay_s, self.window, self.ladder)
+            return TranscriptPolicy(seat, client, self.system, salt, past, self.max_delay_s)
+        return ChatPolicy(seat, client, self.system, salt, past, self.max_delay_s, self.ladder)

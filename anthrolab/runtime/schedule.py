@@ -17,14 +17,23 @@ Times are whole seconds of virtual time since the start of the dialogue.
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from anthrolab.runtime.dialogue import Guard, Speaker, Stop, other
+from anthrolab.runtime.drafts import Interruption
 from anthrolab.runtime.text import FAREWELLS, normalise
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The limits of a dialogue. A draft due exactly at the horizon still goes out."""
+    """The limits of a dialogue. A draft due exactly at the horizon still goes out.
+
+    The last three are off (0, empty) in the benchmark. `min_gap_s`: seconds between two messages of one speaker.
+    `follow_up_delays`: the k-th follow-up of a speaker who got no answer waits at least the k-th of these seconds
+    after the message before it (the last one serves all further ones). Both push a draft back, even beyond
+    `max_delay_s`. `typing_chars_per_minute`: with it an interrupted draft counts as being typed if the partner's
+    message came within the time that its text takes, else as waiting; it changes no time.
+    """
 
     horizon_s: int
     max_delay_s: int = 600
@@ -32,10 +41,15 @@ class Rules:
     max_messages: int = 50
     repeat_exempt_chars: int = 3
     farewells: frozenset[str] = FAREWELLS
+    min_gap_s: int = 0
+    follow_up_delays: tuple[int, ...] = ()
+    typing_chars_per_minute: int = 0
 
     def __post_init__(self) -> None:
         if self.horizon_s < 0 or self.max_delay_s < 0 or self.repeat_exempt_chars < 0:
             raise ValueError("horizon_s, max_delay_s and repeat_exempt_chars are at least 0")
+        if self.min_gap_s < 0 or self.typing_chars_per_minute < 0 or any(d < 0 for d in self.follow_up_delays):
+            raise ValueError("min_gap_s, typing_chars_per_minute and follow_up_delays are at least 0")
         if self.max_consecutive < 1 or self.max_messages < 1:
             raise ValueError("max_consecutive and max_messages are at least 1")
 
@@ -68,10 +82,11 @@ SILENCE = Plan(end=True)
 
 @dataclass(frozen=True)
 class Pending:
-    """An unsent draft and the time at which it is due."""
+    """An unsent draft, the time at which it is due, and the time at which it was decided on."""
 
     content: str
     due_s: int
+    since_s: int = 0
 
 
 @dataclass(frozen=True)
@@ -82,6 +97,7 @@ class Asked:
     now_s: int
     messages: tuple[Sent, ...]
     draft: Pending | None
+    interrupted: Interruption | None = None
 
 
 @dataclass(frozen=True)
@@ -127,18 +143,42 @@ def converse(rules: Rules, opener: Sent) -> Dance:
         if len(history) >= rules.max_messages:
             course.stop = "max_messages"
             return course
+        unsent = drafts.get(other(sender))
         asks = (
             Asked(sender, now, history, None),
-            Asked(other(sender), now, history, drafts.get(other(sender))),
+            Asked(other(sender), now, history, unsent, _interruption(rules, unsent, now)),
         )
         course.asks.extend(asks)
         plans = yield asks
         for ask, plan in zip(asks, plans, strict=True):
             drafts.pop(ask.speaker, None)
             if not plan.silent:
-                drafts[ask.speaker] = Pending(plan.content, now + min(max(plan.delay_s, 0), rules.max_delay_s))
+                due_s = now + min(max(plan.delay_s, 0), rules.max_delay_s)
+                drafts[ask.speaker] = Pending(plan.content, max(due_s, _earliest(rules, ask)), now)
         due = _next_out(rules, course, history, drafts, said, waved, farewells)
     return course
+
+
+def _earliest(rules: Rules, ask: Asked) -> int:
+    """The time before which a new draft of this speaker may not go out (0: any time)."""
+    if not rules.min_gap_s and not rules.follow_up_delays:
+        return 0
+    own_last = next((m for m in reversed(ask.messages) if m.speaker == ask.speaker), None)
+    if own_last is None:
+        return 0
+    gap = rules.min_gap_s
+    in_a_row = sum(1 for _ in takewhile(lambda m: m.speaker == ask.speaker, reversed(ask.messages)))
+    if in_a_row and rules.follow_up_delays:
+        gap = max(gap, rules.follow_up_delays[min(in_a_row, len(rules.follow_up_delays)) - 1])
+    return own_last.at_s + gap
+
+
+def _interruption(rules: Rules, draft: Pending | None, now: int) -> Interruption | None:
+    """How a message that comes in at `now` finds the receiver's draft; None without a draft or a typing speed."""
+    if draft is None or not rules.typing_chars_per_minute:
+        return None
+    typing_s = -(-len(draft.content) * 60 // rules.typing_chars_per_minute)
+    return "typing" if now >= max(draft.due_s - typing_s, draft.since_s) else "waiting"
 
 
 def _next_out(

@@ -1,9 +1,11 @@
-"""One session: two policies, one scheduler, one dialogue record."""
+"""One session: two policies, one scheduler, one dialogue record; and the way back from the record to any event."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from anthrolab.runtime.dialogue import Ask, Decision, Dialogue, Draft, Guarded, Message, Participant, Speaker
+from anthrolab.runtime.drafts import action_of
+from anthrolab.runtime.history import History
 from anthrolab.runtime.policy import Answer, Policy
 from anthrolab.runtime.schedule import SILENCE, Asked, Course, Plan, Rules, Sent, converse
 from anthrolab.runtime.seat import Seat
@@ -19,24 +21,32 @@ async def play(
     evaluated_role: Speaker,
     binding: str | None = None,
     sample: int = 0,
+    history: History | None = None,
+    logged: Sequence[Ask] = (),
 ) -> Dialogue:
     """Let two policies chat until the scheduler stops. The two asks of an event run concurrently.
 
     A policy's ModelError goes to the caller and leaves no dialogue behind. A broken reply is logged as the
-    ask's error; its speaker stays silent until woken again.
+    ask's error; its speaker stays silent until woken again. `history`: the policies' common past, whose summaries
+    are kept in the record. `logged`: the asks of an earlier dialogue with the same seats and rules (an even
+    number, from its first on): they are answered as they were then, and the policies go on from there.
     """
+    if len(logged) % 2:
+        raise ValueError(f"{dialogue_id}: {len(logged)} logged asks; an event has two, so give an even number")
     scenario = seats["a"].scenario
     dance = converse(rules, Sent(scenario.opener.speaker, scenario.opener.content, 0))
     answers: list[Answer] = []
     try:
         asks = next(dance)
         while True:
-            pair = await _both(policies, asks)
+            entries = logged[len(answers) : len(answers) + 2]
+            pair = _as_logged(dialogue_id, asks, entries) if entries else await _both(policies, asks)
             answers.extend(pair)
             asks = dance.send((pair[0].plan or SILENCE, pair[1].plan or SILENCE))
     except StopIteration as stop:
         course: Course = stop.value
     a = seats["a"]
+    memories = {s: seat.memory for s, seat in seats.items() if seat.memory is not None}
     return Dialogue(
         dialogue_id=dialogue_id,
         binding=binding,
@@ -55,6 +65,8 @@ async def play(
         guards=[
             Guarded(speaker=g.speaker, content=g.content, guard=g.guard, at=a.clock(g.at_s)) for g in course.guards
         ],
+        memories=memories or None,
+        summaries=list(history.summaries) if history and history.summaries else None,
     )
 
 
@@ -70,16 +82,19 @@ async def _both(policies: Mapping[Speaker, Policy], asks: tuple[Asked, Asked]) -
 
 
 def _ask_record(seat: Seat, ask: Asked, answer: Answer, rules: Rules) -> Ask:
-    decision = None
+    decision, action = None, None
     if answer.plan is not None:
         plan = answer.plan
         delay = 0 if plan.silent else min(max(plan.delay_s, 0), rules.max_delay_s)
         decision = Decision(content=plan.content, at=seat.clock(ask.now_s + delay), end=plan.end)
+        action = action_of(ask.draft.content if ask.draft else None, plan.content, plan.silent)
     return Ask(
         speaker=ask.speaker,
         now=seat.clock(ask.now_s),
         previous_draft=Draft(content=ask.draft.content, at=seat.clock(ask.draft.due_s)) if ask.draft else None,
+        interrupted=ask.interrupted,
         decision=decision,
+        action=action,
         error=answer.error,
         recovered=answer.recovered,
         call=answer.call,
@@ -95,21 +110,28 @@ def replay(dialogue: Dialogue, rules: Rules) -> Course:
         raise ValueError(f"{dialogue.dialogue_id}: no asks to replay")
     opener = dialogue.messages[0]
     dance = converse(rules, Sent(opener.speaker, opener.content, 0))
-    logged = iter(dialogue.asks)
-
-    def plan(ask: Asked) -> Plan:
-        entry = next(logged, None)
-        if entry is None or entry.speaker != ask.speaker:
-            raise ValueError(f"{dialogue.dialogue_id}: the log has no ask of {ask.speaker} at {ask.now_s} s")
-        if entry.decision is None:
-            return SILENCE
-        delay = int((entry.decision.at - entry.now).total_seconds())
-        return Plan(entry.decision.content, delay, entry.decision.end)
-
+    done = 0
     try:
         asks = next(dance)
         while True:
-            asks = dance.send((plan(asks[0]), plan(asks[1])))
+            pair = _as_logged(dialogue.dialogue_id, asks, dialogue.asks[done : done + 2])
+            done += 2
+            asks = dance.send((pair[0].plan or SILENCE, pair[1].plan or SILENCE))
     except StopIteration as stop:
         course: Course = stop.value
     return course
+
+
+def _as_logged(dialogue_id: str, asks: tuple[Asked, Asked], entries: Sequence[Ask]) -> tuple[Answer, Answer]:
+    """Both answers of an event as they stand in a log; ValueError if these are not its asks."""
+    if [e.speaker for e in entries] != [ask.speaker for ask in asks]:
+        raise ValueError(f"{dialogue_id}: the log has no ask of {asks[0].speaker} and of its partner at {asks[0].now_s} s")
+    return _answer(entries[0]), _answer(entries[1])
+
+
+def _answer(entry: Ask) -> Answer:
+    plan = None
+    if entry.decision is not None:
+        delay = int((entry.decision.at - entry.now).total_seconds())
+        plan = Plan(entry.decision.content, delay, entry.decision.end)
+    return Answer(plan, entry.error or (None if plan else "no decision in the log"), entry.recovered, entry.call)

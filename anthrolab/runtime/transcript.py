@@ -7,9 +7,11 @@ more like people than instruct models of their size ("persona mixture" paper, se
 from dataclasses import dataclass
 from typing import Any
 
-from anthrolab.models.client import ModelClient
+from anthrolab.models.client import ModelClient, Reply, Request
+from anthrolab.models.reask import Read, ask_for
 from anthrolab.models.systems import System
 from anthrolab.runtime.chat import ask_salt, seed_params
+from anthrolab.runtime.history import History
 from anthrolab.runtime.line_grammar import LineRule
 from anthrolab.runtime.policy import Answer
 from anthrolab.runtime.prompt import transcript_prompt
@@ -25,34 +27,36 @@ class TranscriptPolicy:
     client: ModelClient
     system: System
     salt: str
+    history: History
     max_delay_s: int = 600
-    window: int = 12
 
     async def decide(self, ask: Asked) -> Answer:
         """The decision, or the error of the second unreadable line."""
+        recall = await self.history.recall(ask.messages)
         rule = LineRule(self.seat.name, self.seat.partner_name, self.seat.clock(ask.now_s), self.max_delay_s)
-        clock = rule.clock()
-        prompt = transcript_prompt(self.seat, ask, self.window, clock)
-        error, call = "", None
-        for attempt in range(2):
-            salt = ask_salt(self.salt, ask, attempt)
-            params = {"stop": ["\n"], **_constraint(self.system, rule), **seed_params(self.system, self.salt, ask, attempt)}
-            reply = await self.client.ask(self.system.request(prompt=prompt, params=params, salt=salt))
-            call = reply.call
-            if reply.truncated:
-                error = "the line was cut off at the length cap"
-                continue
-            try:
-                delay, content = rule.parse(clock + reply.text)
-            except ValueError as e:
-                error = str(e)
-                continue
-            plan = SILENCE if not content else Plan(content, delay)
-            labels = ["asked twice"] if attempt else []
-            if not plan.silent and not 0 <= delay <= self.max_delay_s:
-                labels.append(f"time {delay} s from now clipped")
-            return Answer(plan, None, "; ".join(labels) or None, call)
-        return Answer(None, error, None, call)
+        prompt = transcript_prompt(self.seat, ask, recall, rule.clock())
+
+        def make(number: int, error: str | None) -> Request:
+            # A transcript has no place to say what was wrong with the last try; another seed or draw must do.
+            seed = seed_params(self.system, self.salt, ask, number)
+            params = {"stop": ["\n"], **_constraint(self.system, rule), **seed}
+            return self.system.request(prompt=prompt, params=params, salt=ask_salt(self.salt, ask, number))
+
+        outcome, reply = await ask_for(self.client.ask, make, lambda reply: read_line(reply, rule))
+        return Answer(outcome.value, outcome.error, outcome.recovered, reply.call)
+
+
+def read_line(reply: Reply, rule: LineRule) -> Read[Plan]:
+    """The plan in what a model wrote after `rule.clock()`."""
+    if reply.truncated:
+        return Read(None, "the line was cut off at the length cap")
+    try:
+        delay, content = rule.parse(rule.clock() + reply.text)
+    except ValueError as e:
+        return Read(None, str(e))
+    plan = SILENCE if not content else Plan(content, delay)
+    clipped = not plan.silent and not 0 <= delay <= rule.max_delay_s
+    return Read(plan, None, f"time {delay} s from now clipped" if clipped else None)
 
 
 def _constraint(system: System, rule: LineRule) -> dict[str, Any]:

@@ -42,8 +42,10 @@ def comparisons(measured: Sequence[Measured], *, seed: int = 0) -> PrintedTable 
 
 
 def _conditions(m: Measured) -> str:
+    """What must agree: everything but the tested system itself."""
     settings, judged = m.manifest["settings"], m.manifest["judges"][m.judge]
-    same = (judged["identity"], judged["rubric"], settings["partner"], settings["limits"], m.manifest["hashes"])
+    hashes = {name: value for name, value in m.manifest["hashes"].items() if name != "system"}
+    same = (judged["identity"], judged["rubric"], settings["partner"], settings["limits"], settings.get("summary"), hashes)
     return canonical_json(same)
 
 

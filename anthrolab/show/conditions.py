@@ -69,10 +69,11 @@ def provenance_table(run: str, measured: Sequence[Measured]) -> PrintedTable:
         ("Tested system", _flat(settings["system"])),
         ("Reference partner", _flat(settings["partner"])),
         ("Limits", _flat(settings["limits"])),
+        ("Older messages", _summarised(settings.get("summary", "none"))),
         ("Seed", str(settings["seed"])),
         ("Samples per case", str(settings["samples"])),
         ("Cases", ", ".join(settings["cases"])),
-        *((f"Content hash: {name}", str(value)) for name, value in manifest["hashes"].items()),
+        *((f"Content hash: {name}", _hashes(value)) for name, value in manifest["hashes"].items()),
         ("Content hash: code", ", ".join(manifest["code"])),
         ("Versions", " | ".join(_flat(v) for v in manifest["versions"])),
         ("Dialogues", _flat(manifest["counts"])),
@@ -84,6 +85,17 @@ def provenance_table(run: str, measured: Sequence[Measured]) -> PrintedTable:
         rows.append((f"Judge: {m.judge_label}", named))
     frame = pl.DataFrame(rows, schema={"Item": pl.String, "Value": pl.String}, orient="row")
     return plain_table(f"provenance-{run}", f"Run {run}", "", frame)
+
+
+def _summarised(summary: str | dict[str, Any]) -> str:
+    """What became of messages older than the window."""
+    if isinstance(summary, dict):
+        return f"summarised by a model: {_flat(summary)}"
+    return "quoted by rules where they matter" if summary == "rules" else "not shown"
+
+
+def _hashes(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else "; ".join(value)
 
 
 def _flat(value: dict[str, Any]) -> str:

@@ -28,12 +28,14 @@ from anthrolab.show.figures import category_figure, dimension_figure, figure_htm
 from anthrolab.show.measured import Measured, load_all
 from anthrolab.show.pages import asset, environment
 from anthrolab.show.tables import PrintedTable, as_html, as_markdown, plain_table, score_table
+from anthrolab.show.timing import delay_figure, timing_frame, timing_table
 
 CONTENTS = (
     ("measured", "What was measured"),
     ("tables", "Tables 7 to 11"),
     ("coverage", "Coverage and denominators"),
     ("figures", "Figures"),
+    ("timing", "Timing"),
     ("dialogues", "Dialogues"),
     ("audit", "Paper audit"),
     ("provenance", "Provenance"),
@@ -65,10 +67,13 @@ def write_report(
     blocks = [published_block(), *(measured_block(m, seed=seed) for m in measured)]
     tables = {n: score_table(n, blocks) for n in (7, 8, 9, 10, 11)}
     conditions = conditions_table(measured)
-    page = _page(measured, blocks, [conditions, *tables.values()], library, seed)
-    for table in (conditions, *tables.values()):
+    once = list({m.run: m for m in measured}.values())
+    timing = timing_table(once)
+    page = _page(measured, blocks, [conditions, *tables.values()], timing, library, seed)
+    for table in (conditions, *tables.values(), timing):
         write_atomic(out_dir / "tables" / f"{table.name}.md", as_markdown(table))
     write_atomic(out_dir / "tables" / "table6.csv", as_csv(conditions.frame))
+    write_atomic(out_dir / "tables" / f"{timing.name}.csv", as_csv(timing_frame(once)))
     for block in blocks:
         for number, frame in block.tables.items():
             write_atomic(out_dir / "tables" / block.key / f"table{number}.csv", as_csv(frame))
@@ -100,14 +105,16 @@ def chats_of(measured: Sequence[Measured], library: Library) -> list[Chat]:
 
 
 def _page(
-    measured: Sequence[Measured], blocks: Sequence[Block], tables: Sequence[PrintedTable], library: Library, seed: int
-) -> str:
+    measured: Sequence[Measured], blocks: Sequence[Block], tables: Sequence[PrintedTable], timing: PrintedTable,
+    library: Library, seed: int,
+) -> str:  # fmt: skip
     from markupsafe import Markup
     from plotly.offline import get_plotlyjs
 
     by_run = {run: [m for m in measured if m.run == run] for run in dict.fromkeys(m.run for m in measured)}
     stale = [run for run, ms in by_run.items() if ms[0].manifest["hashes"]["cards"] != library.content_hash()]
     comparison = comparisons(measured, seed=seed)
+    delays = delay_figure([ms[0] for ms in by_run.values()])
     names = {d.id: d.name for d in measured[0].rubric.dimensions}
     return environment().get_template("report.html").render(
         title=f"anthrolab report: {', '.join(by_run)}",
@@ -133,6 +140,8 @@ def _page(
                 Markup(figure_html(category_figure(blocks), "figure-categories")),
             ),
         ],
+        timing=Markup(as_html(timing)),
+        delays=Markup(figure_html(delays, "figure-delays")) if delays else None,
         dialogues=[(run, Markup(chat_html(chats_of(ms, library)))) for run, ms in by_run.items()],
         audit=[
             (item, Markup(as_html(plain_table(f"audit-{i}", "", "", item.frame)))) for i, item in enumerate(audit(seed=seed), 1)

@@ -1,0 +1,161 @@
+"""A series of sessions: the same pair, days apart in virtual time, each remembering the other from before."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from anthrolab.bench.manifest import check_same, code_hash, library_versions
+from anthrolab.bench.plan import Progress, with_new
+from anthrolab.bench.settings import NO_PACE, Limits, Pace, State, chat_system_for
+from anthrolab.bench.stage import Stage
+from anthrolab.bench.store import Run, RunError
+from anthrolab.cards.library import Library, default_cards_dir, load_library
+from anthrolab.cards.memory import Memory
+from anthrolab.cards.series import Series, load_series
+from anthrolab.files import content_hash
+from anthrolab.models.calls import CallLog, Recorded
+from anthrolab.models.client import ModelError
+from anthrolab.models.opening import model_identity, open_models
+from anthrolab.models.systems import System, default_systems_path, find_partner, find_system, load_systems
+from anthrolab.runtime.dialogue import Speaker
+from anthrolab.runtime.memory import Updater
+from anthrolab.runtime.prompt import prompts_hash
+from anthrolab.runtime.seat import seats
+from anthrolab.sync import run_async
+
+
+def play_series(
+    run_dir: Path,
+    system: str,
+    series_id: str,
+    memory: str,
+    *,
+    partner: str | None = None,
+    role: Speaker = "a",
+    max_messages: int = 50,
+    window: int = 12,
+    pace: Pace = NO_PACE,
+    summary: str = "rules",
+    skills: Mapping[str, str] | None = None,
+    seed: int = 0,
+    systems_file: Path | None = None,
+    cards_dir: Path | None = None,
+    skills_dir: Path | None = None,
+    progress: Progress = print,
+) -> dict[str, int]:
+    """Play a series session by session; after each one `memory`, a chat system, updates what each remembers.
+
+    Every version of a memory stays in `memories.jsonl`. Returns counts: `planned`, `done` (sessions), `updates`
+    and `failed_updates` (the memory then stayed as it was). What is on disk is not asked for again. A model that
+    fails ends the command with ModelError; the same command goes on from there.
+    """
+    cards = cards_dir or default_cards_dir()
+    library = load_library(cards)
+    series = load_series(cards, series_id, library)
+    known = load_systems(systems_file or default_systems_path())
+    tested = find_system(known, system)
+    reference = find_partner(known, tested, partner)
+    remembers = chat_system_for("--memory", memory, known)
+    limits = Limits(max_messages=max_messages, window=window, pace=pace)
+    state = State.of(skills_dir, skills or {}, summary, known)
+    run = Run(run_dir)
+    with run.locked():
+        run.mend()
+        manifest = _manifest(run, series, library, tested, reference, remembers, role, limits, state, seed)
+        run_async(_sessions(run, series, library, tested, reference, remembers, role, limits, state, seed, progress))
+        done, updates = run.dialogues(), run.memory_updates()
+        counts = {
+            "planned": len(series.sessions),
+            "done": sum(_dialogue_id(manifest["run"], s.id) in done for s in series.sessions),
+            "updates": len(updates),
+            "failed_updates": sum(u.error is not None for u in updates),
+        }
+        run.write_manifest({**manifest, "counts": counts})
+    return counts
+
+
+async def _sessions(
+    run: Run, series: Series, library: Library, tested: System, reference: System, remembers: System, role: Speaker,
+    limits: Limits, state: State, seed: int, progress: Progress,
+) -> None:  # fmt: skip
+    a, b = library.personas[series.persona_a], library.personas[series.persona_b]
+    owners: dict[Speaker, tuple[str, str]] = {"a": (a.id, b.id), "b": (b.id, a.id)}
+    memories: dict[tuple[str, str], Memory] = dict(library.memories)
+    name = str(run.manifest()["run"])
+    done = run.dialogues()
+    updates = {(u.after, u.owner): u for u in run.memory_updates()}
+    async with open_models() as models:
+        stage = await Stage.open(models, tested, reference, limits, state)
+        writer = await models.client(remembers)
+        for scenario in series.sessions:
+            dialogue_id = _dialogue_id(name, scenario.id)
+            log = CallLog(run.calls / f"{scenario.id}.jsonl")
+            salt = f"{seed}/{scenario.id}"
+            try:
+                dialogue = done.get(dialogue_id)
+                if dialogue is None:
+                    table = seats(a, b, scenario, memories=memories, skills=state.skills)
+                    dialogue = await stage.play(dialogue_id, table, log, salt, tested_role=role)
+                    run.add_dialogue(dialogue)
+                updater = Updater(Recorded(writer, log), remembers, salt)
+                for speaker, pair in owners.items():
+                    update = updates.get((dialogue_id, pair[0]))
+                    if update is None:
+                        update = await updater.update(memories.get(pair), dialogue, speaker)
+                        run.add_memory_update(update)
+                    if update.memory is not None:
+                        memories[pair] = update.memory
+                    if update.error is not None:
+                        progress(f"  {scenario.id}: {pair[0]} remembers what was before: {update.error}")
+            except ModelError as e:
+                raise ModelError(e.fault, f"{scenario.id}: {e}; the same command goes on from here") from e
+            kept = sum(len(memories[pair].lines()) for pair in owners.values() if pair in memories)
+            progress(f"  {scenario.id}: {len(dialogue.messages)} messages, {dialogue.stop}; {kept} lines remembered")
+
+
+def _dialogue_id(run_name: str, session_id: str) -> str:
+    return f"{run_name}-{session_id}"
+
+
+def _manifest(
+    run: Run, series: Series, library: Library, tested: System, reference: System, remembers: System, role: Speaker,
+    limits: Limits, state: State, seed: int,
+) -> dict[str, Any]:  # fmt: skip
+    manifest: dict[str, Any] = {
+        "run": run.name,
+        "settings": {
+            "series": series.id,
+            "system": tested.model_dump(mode="json"),
+            "partner": reference.model_dump(mode="json"),
+            "memory": remembers.model_dump(mode="json"),
+            "role": role,
+            "limits": limits.as_settings(),
+            "summary": state.summary_setting(),
+            "seed": seed,
+        },
+        "hashes": {
+            "cards": library.content_hash(),
+            "series": content_hash(series.model_dump(mode="json")),
+            "prompts": prompts_hash(),
+            "skills": [skill.label for skill in state.skills],
+            "system": model_identity(tested),
+            "partner": model_identity(reference),
+            "memory": model_identity(remembers),
+            "summary": state.summary_identity(),
+        },
+        "code": [code_hash()],
+        "versions": [library_versions()],
+        "counts": {},
+        "judges": {},
+    }
+    run.check_own()
+    if (run.path / "manifest.json").exists() and run.has_dialogues:
+        old = run.manifest()
+        check_same(old, manifest, str(run.path / "manifest.json"))
+        manifest |= {key: old[key] for key in ("run", "counts", "judges")}
+        manifest["code"] = with_new(old["code"], code_hash())
+        manifest["versions"] = with_new(old["versions"], library_versions())
+    elif not (run.path / "manifest.json").exists() and run.has_dialogues:
+        raise RunError(f"{run.path}: holds dialogues but no manifest.json; use another --run, or remove the folder")
+    run.write_manifest(manifest)
+    return manifest

@@ -1,0 +1,113 @@
+"""The settings of a run: the scheduler's limits, the pace, the skills, and who summarises older messages."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from anthrolab.bench.store import RunError
+from anthrolab.cards.skill import Skill, default_skills_dir, load_skills
+from anthrolab.models.calls import CallLog, Recorded
+from anthrolab.models.opening import Models, model_identity
+from anthrolab.models.systems import System, find_system
+from anthrolab.runtime.history import Summariser
+from anthrolab.runtime.schedule import Rules
+from anthrolab.runtime.summary_model import ModelSummariser
+from anthrolab.runtime.summary_rules import RulesSummariser
+
+SUMMARIES = ("rules", "none")
+"""What may summarise older messages besides a system."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Timing beyond the benchmark's rules, off by default (see `Rules`): seconds between own messages, least seconds
+    before the first, second, ... unanswered follow-up, and a typing speed in characters a minute."""
+
+    min_gap_s: int = 0
+    follow_up_delays: tuple[int, ...] = ()
+    typing_chars_per_minute: int = 0
+
+    def __post_init__(self) -> None:
+        if self.min_gap_s < 0:
+            raise RunError(f"--min-gap {self.min_gap_s}: seconds, at least 0")
+        if any(delay < 0 for delay in self.follow_up_delays):
+            raise RunError(f"--follow-up-delays {','.join(map(str, self.follow_up_delays))}: seconds, each at least 0")
+        if self.typing_chars_per_minute < 0:
+            raise RunError(f"--typing-speed {self.typing_chars_per_minute}: characters a minute, at least 0")
+
+
+NO_PACE = Pace()
+"""The benchmark's: nothing of it."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The scheduler's limits that do not depend on the scenario, and the verbatim window of the prompts."""
+
+    max_messages: int = 50
+    max_consecutive: int = 4
+    max_delay_s: int = 600
+    window: int = 12
+    pace: Pace = NO_PACE
+
+    def __post_init__(self) -> None:
+        for field, least in (("max_messages", 2), ("max_consecutive", 1), ("max_delay_s", 0), ("window", 1)):
+            value = getattr(self, field)
+            if value < least:
+                raise RunError(f"--{field.replace('_', '-')} {value}: at least {least}")
+
+    def rules(self, horizon_minutes: int) -> Rules:
+        """The scheduler's rules for a scenario."""
+        return Rules(
+            horizon_s=60 * horizon_minutes,
+            max_delay_s=self.max_delay_s,
+            max_consecutive=self.max_consecutive,
+            max_messages=self.max_messages,
+            **vars(self.pace),
+        )
+
+    def as_settings(self) -> dict[str, Any]:
+        """As they stand in a manifest."""
+        settings = asdict(self)
+        pace = settings.pop("pace")
+        return {**settings, **pace, "follow_up_delays": list(self.pace.follow_up_delays)}
+
+
+@dataclass(frozen=True)
+class State:
+    """What the speakers of a run are given besides their cards: the skills, and who summarises older messages.
+
+    `summary`: a chat system, "rules" (offline, quoting) or "none" (older messages are not shown).
+    """
+
+    skills: tuple[Skill, ...]
+    summary: System | str = "rules"
+
+    @classmethod
+    def of(cls, skills_dir: Path | None, pins: Mapping[str, str], summary: str, systems: Mapping[str, System]) -> "State":
+        """From what stands on the command line; `pins` names versions of skills."""
+        skills = load_skills(skills_dir or default_skills_dir(), pins)
+        return cls(skills, summary if summary in SUMMARIES else chat_system_for("--summary", summary, systems))
+
+    def summary_setting(self) -> Any:
+        """As it stands in a manifest."""
+        return self.summary.model_dump(mode="json") if isinstance(self.summary, System) else self.summary
+
+    def summary_identity(self) -> str:
+        """Names who summarises, and a system's server and model file."""
+        return model_identity(self.summary) if isinstance(self.summary, System) else self.summary
+
+    async def summariser(self, models: Models, log: CallLog, salt: str) -> Summariser | None:
+        """The summariser of one dialogue; its calls go into the dialogue's log."""
+        if isinstance(self.summary, System):
+            return ModelSummariser(Recorded(await models.client(self.summary), log), self.summary, salt)
+        return RulesSummariser() if self.summary == "rules" else None
+
+
+def chat_system_for(option: str, name: str, systems: Mapping[str, System]) -> System:
+    """The chat system that an option names; RunError if it is a base model, which cannot answer in JSON."""
+    system = find_system(systems, name)
+    if system.policy != "chat":
+        raise RunError(f"{option} {name}: is a base model (policy transcript) and cannot answer in JSON; name a chat system")
+    return system

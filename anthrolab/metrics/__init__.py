@@ -1,0 +1,1 @@
+"""Descriptive measures of dialogues: how they were written and timed. Nothing here is a score."""

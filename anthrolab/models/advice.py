@@ -1,0 +1,267 @@
+"""From the findings of a probe to the settings of systems.yaml, and both as text: pure."""
+
+import json
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from anthrolab.models.findings import MEANINGS, NO_REPLY, NOT_SENT, Finding, Outcome, Way, find, own_way
+from anthrolab.models.structured import RUNGS
+from anthrolab.models.systems import System, without_samplers
+
+WIDTH = 100
+"""Columns of the terminal that the text is written for."""
+
+RANK: dict[Outcome, int] = {"ok": 3, "mended": 2, "in reasoning": 2, "cut off": 1}
+"""How well an answer in JSON serves; from 2 on it can be used, the others are 0."""
+
+
+@dataclass
+class Advice:
+    """Fields for the entry, why those differ from it that do, what else to know, and why it cannot serve if it cannot."""
+
+    settings: dict[str, JsonValue] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def serves(self) -> bool:
+        """True if the endpoint can serve the policy of the entry."""
+        return not self.problems
+
+
+def thinks(found: Sequence[Finding], way: Way) -> bool | None:
+    """Whether reasoning came when asked in this way; None if no reply came."""
+    asked = find(found, "prompt", way)
+    return None if asked is None or not asked.thought else asked.thought != "no"
+
+
+def turning_ways(found: Sequence[Finding]) -> list[Way]:
+    """The ways that are obeyed where that differs from what happens when nothing is sent."""
+    usual = thinks(found, NOT_SENT)
+    obeyed = dict.fromkeys(f.way for f in found if f.way.on is not None and thinks(found, f.way) is f.way.on)
+    return [way for way in obeyed if way.on is not usual]
+
+
+def crossed_ways(system: System, found: Sequence[Finding]) -> list[Way]:
+    """The ways that are worth a look with every kind of structured output: sending nothing, the entry's own, and
+    the first that changes what happens when nothing is sent. Only ways that were accepted."""
+    ways = dict.fromkeys([NOT_SENT, own_way(system), *turning_ways(found)[:1]])
+    return [way for way in ways if (f := find(found, "prompt", way)) and f.outcome not in NO_REPLY]
+
+
+def on_the_ladder(found: Sequence[Finding], way: Way) -> Finding | None:
+    """What a run would get: the first rung that is not refused, and the prompt's if that rung holds nobody."""
+    tried = [f for rung in RUNGS if (f := find(found, rung, way)) and f.outcome not in NO_REPLY]
+    return find(found, "prompt", way) if tried and tried[0].outcome == "ignored" else next(iter(tried), None)
+
+
+def advise(system: System, found: Sequence[Finding]) -> Advice:
+    """What the findings mean for an entry of systems.yaml."""
+    advice = Advice()
+    if gone := next((f for f in found if f.outcome == "gone"), None):
+        advice.problems.append(f"the server could not be reached: {gone.detail}")
+    elif found[-1].outcome in NO_REPLY and found[-1].asked in ("prompt", "one line"):
+        advice.problems.append(f"the plainest request is {found[-1].outcome}: {found[-1].detail}")
+    if late := next((f for f in found if f.outcome == "not asked"), None):
+        advice.notes.append(f"not everything was asked: {late.detail}")
+    _advise_cap(system, found, advice)
+    if system.policy == "transcript":
+        _advise_line(found, advice)
+        return advice
+    _advise_thinking(system, found, advice)
+    _advise_role(system, found, advice)
+    _advise_judge(system, found, advice)
+    if (row := find(found, "two in a row")) and row.outcome in ("refused", "failed"):
+        advice.notes.append("two user messages in a row are refused; anthrolab sends none")
+    for name in [name for name, value in advice.settings.items() if value == getattr(system, name)]:
+        advice.reasons.pop(name, None)
+    return advice
+
+
+def _advise_cap(system: System, found: Sequence[Finding], advice: Advice) -> None:
+    """How the length cap is called, and whether it is kept; and the entry's samplers, if they are refused."""
+    other = "max_tokens" if system.max_tokens_field == "max_completion_tokens" else "max_completion_tokens"
+    if refused := find(found, "max_tokens_field"):
+        advice.settings["max_tokens_field"] = other
+        advice.reasons["max_tokens_field"] = refused.detail
+    if refused := find(found, "sampling"):
+        advice.settings["sampling"] = without_samplers(system.sampling)
+        advice.reasons["sampling"] = refused.detail
+    cap, renamed = find(found, "length cap"), find(found, "other cap")
+    if cap and renamed and renamed.outcome == "ok":
+        advice.settings["max_tokens_field"] = other
+        advice.reasons["max_tokens_field"] = f"as {system.max_tokens_field} it is not kept: {cap.detail}"
+    elif cap and cap.outcome == "ignored":
+        advice.notes.append(f"the length cap is not kept ({cap.detail}): replies may be longer than max_tokens")
+    elif cap and cap.outcome == "unmarked":
+        advice.notes.append(f"a reply that was cut does not say so ({cap.detail}): it counts as broken, not as cut")
+
+
+def _advise_line(found: Sequence[Finding], advice: Advice) -> None:
+    """Whether a base model can be held to the form of a line."""
+    if (line := find(found, "line")) and line.outcome != "ok" and not advice.problems:
+        advice.problems.append(f"the form of a line is {line.outcome}: {line.detail}; is `server` right, and new enough?")
+    if (stop := find(found, "one line")) and stop.outcome == "ignored":
+        advice.notes.append("a completion does not end at its stop sequence: the run would read only its first line")
+
+
+def _advise_thinking(system: System, found: Sequence[Finding], advice: Advice) -> None:
+    """The way of thinking that does what the entry wants and leaves the best JSON; the entry's own where it is as good."""
+    own, want, ways = own_way(system), system.thinking, crossed_ways(system, found)
+
+    def outcome(way: Way) -> Outcome:
+        form = on_the_ladder(found, way)
+        return form.outcome if form else "failed"
+
+    if not ways:
+        return
+    fitting = [w for w in ways if want is None or thinks(found, w) is want]
+    tame = [w for w in ways if want is None or w.on in (None, want)]
+    best = max(fitting or tame, key=lambda w: (RANK.get(outcome(w), 0), w == own))
+    advice.settings |= best.settings(system.model_copy(update=advice.settings))
+    asked = find(found, "prompt", own)
+    if asked and asked.outcome == "refused":
+        reason = f"{own} is refused: {asked.detail}"
+    elif want is not None and own not in fitting:
+        reason = f"{own} does not {'make it think' if want else 'stop its thinking'}"
+    else:
+        reason = f"{'thinking ' if own == NOT_SENT else ''}{own}: {MEANINGS.get(outcome(own), '')}"
+    changed = [name for name, value in best.settings(system).items() if value != getattr(system, name)]
+    advice.reasons |= {name: reason for name in changed if name not in advice.reasons}
+    if not any(RANK.get(outcome(w), 0) >= 2 for w in ways):
+        advice.problems.append("no kind of structured output is obeyed, with thinking or without")
+    _note_thinking(system, found, advice, best, bool(fitting))
+
+
+def _note_thinking(system: System, found: Sequence[Finding], advice: Advice, best: Way, fits: bool) -> None:
+    want, form, schema = system.thinking, on_the_ladder(found, best), find(found, "json_schema", best)
+    if not fits:
+        advice.notes.append(f"no way of asking {'makes it think' if want else 'stops its thinking'}")
+    elif want is None and best == NOT_SENT and thinks(found, best):
+        advice.notes.append("it thinks unless told not to; write thinking: true or false, so that the entry says which")
+    if form and form.outcome in ("in reasoning", "mended"):
+        advice.notes.append(f"{form.detail}: decisions will be read so, and labelled as recovered")
+    if form and form.outcome == "in reasoning" and form.thought == "no":
+        advice.notes.append("nothing but the answer is in the reasoning field: is the server's reasoning parser right?")
+    if form and form.outcome == "cut off" and form.thought in ("yes", "unseen"):
+        advice.notes.append(f"thinking leaves no room for the answer ({form.detail}); raise max_tokens")
+    if schema and schema.outcome in ("refused", "ignored"):
+        held = "the next rung of the ladder is used" if schema.outcome == "refused" else "only the prompt asks for the form"
+        advice.notes.append(f"json_schema is {schema.outcome}: {held}")
+
+
+def _advise_role(system: System, found: Sequence[Finding], advice: Advice) -> None:
+    """Whether the system text may go as a message of its own."""
+    taken, folded = find(found, "system role"), find(found, "system text in user")
+    if taken is None:
+        return
+    advice.settings["system_role"] = system.system_role
+    if taken.outcome in ("ok", "in reasoning"):
+        advice.settings["system_role"] = True
+        advice.reasons["system_role"] = taken.detail
+    elif folded and (folded.outcome in ("ok", "in reasoning") or taken.outcome in NO_REPLY) and folded.outcome not in NO_REPLY:
+        advice.settings["system_role"] = False
+        advice.reasons["system_role"] = f"a system message is {taken.outcome}: {taken.detail}"
+    elif folded and {taken.outcome, folded.outcome} <= {"refused", "failed"}:
+        advice.problems.append(f"the system text is refused in either place: {folded.detail}")
+    if folded and folded.outcome in ("ignored", "cut off"):
+        advice.notes.append("the model follows its system text poorly, wherever that stands")
+
+
+def _advise_judge(system: System, found: Sequence[Finding], advice: Advice) -> None:
+    """Whether a judge's requests are taken: at temperature 0, with room for reasons."""
+    judge, free = find(found, "as a judge"), find(found, "no temperature")
+    if judge is None or judge.outcome != "refused":
+        return
+    if free is None or free.outcome in NO_REPLY:
+        cap = f"judge_max_tokens {system.judge_max_tokens}"
+        advice.notes.append(f"as a judge ({cap}) it is refused: {judge.detail}")
+        return
+    sampling = advice.settings.get("sampling", system.sampling)
+    assert isinstance(sampling, dict)
+    if "temperature" in sampling:
+        advice.notes.append("as a judge it takes no temperature: give the judge an entry with sampling: {temperature: null}")
+    else:
+        advice.settings["sampling"] = {**sampling, "temperature": None}
+        advice.reasons.setdefault("sampling", f"as a judge: {judge.detail}")
+
+
+def lines(system: System, found: Sequence[Finding]) -> Iterator[str]:
+    """The matrix, what else was found, and the settings to use, in WIDTH columns."""
+    advice = advise(system, found)
+    asked = sum(f.outcome != "not asked" for f in found)
+    where = "embedded" if system.embedded else system.endpoint
+    yield from _wrapped(f"{system.name}: {system.model} at {where} ({system.server}, {system.policy}); {asked} requests")
+    yield ""
+    crossed = [f for f in found if f.asked in (*RUNGS, "line")] if system.policy == "chat" else []
+    if crossed:
+        yield from _matrix(system, crossed)
+        yield ""
+    for f in found:
+        if f not in crossed and f.asked not in ("max_tokens_field", "sampling"):
+            yield from _wrapped(f"{_name(system, f.asked):<26}{f.outcome:<14}{f.detail}", 40)
+    seen = [f"{outcome} = {MEANINGS[outcome]}" for outcome in MEANINGS if any(f.outcome == outcome for f in found)]
+    if any(f.thought == "unseen" for f in found):
+        seen.append("unseen = more tokens were counted than were sent")
+    if seen:
+        yield ""
+        yield from _wrapped("; ".join(seen))
+    if advice.serves:
+        yield ""
+        yield f"settings to use (systems.yaml, {system.name}):{'' if advice.settings else ' those of the entry'}"
+    for name, value in advice.settings.items() if advice.serves else ():
+        if name in advice.reasons:
+            was = json.dumps(getattr(system, name), ensure_ascii=False)
+            yield from _wrapped(f"    # instead of {was}: {advice.reasons[name]}", "    # ")
+        yield f"    {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+    if advice.notes:
+        yield ""
+        yield "notes:"
+    for note in advice.notes:
+        yield from _wrapped(f"  - {note}", 4)
+    yield ""
+    for problem in advice.problems:
+        yield from _wrapped(f"cannot serve policy {system.policy}: {problem}", 4)
+    if advice.serves:
+        yield f"can serve policy {system.policy}"
+
+
+def _matrix(system: System, crossed: Sequence[Finding]) -> Iterator[str]:
+    """Thinking x structured output, and what the server said or sent where that was not as asked."""
+    columns = list(dict.fromkeys(f.asked for f in crossed))
+    yield f"{'thinking':<26}{'thinks':<8}{''.join(f'{_name(system, c):<16}' for c in columns)}".rstrip()
+    for way in dict.fromkeys(f.way for f in crossed):
+        usual = find(crossed, "prompt", way)
+        cells = [_cell(find(crossed, column, way), usual) for column in columns]
+        yield f"{way!s:<26}{usual.thought if usual else '':<8}{''.join(f'{c:<16}' for c in cells)}".rstrip()
+    told: set[tuple[str, Outcome]] = set()
+    for f in crossed:
+        same = {(f.detail, f.outcome), *(() if f.outcome in NO_REPLY else ((f.asked, f.outcome),))}
+        if f.outcome not in ("ok", "not asked") and not same & told:
+            yield from _wrapped(f"  {f.way}, {_name(system, f.asked)}: {f.outcome}, {f.detail}", 4)
+            told |= same
+    unasked, turns = thinks(crossed, NOT_SENT), dict.fromkeys(way.style for way in turning_ways(crossed))
+    if unasked is not None:
+        yield f"  it {'thinks' if unasked else 'does not think'} unasked; what changes that: {', '.join(turns) or 'nothing'}"
+
+
+def _cell(f: Finding | None, usual: Finding | None) -> str:
+    if f is None or f.outcome == "not asked":
+        return "-"
+    if f.outcome == "ok" and usual and usual.thought and f.thought and (f.thought == "no") != (usual.thought == "no"):
+        return "ok, no thought" if f.thought == "no" else "ok, thinks"
+    return f.outcome
+
+
+def _name(system: System, asked: str) -> str:
+    """What a column is called: the constraint on a line by its name at this server."""
+    return {"vllm": "regex", "llama.cpp": "grammar"}.get(system.server, asked) if asked == "line" else asked
+
+
+def _wrapped(text: str, indent: int | str = 2) -> list[str]:
+    after = indent if isinstance(indent, str) else " " * indent
+    return textwrap.wrap(text, WIDTH, subsequent_indent=after, drop_whitespace=True, break_on_hyphens=False) or [""]

@@ -1,0 +1,208 @@
+"""What an answer to a probe says about the endpoint: pure, from a reply or an error to an outcome."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from anthrolab.models.client import ModelError, Reply
+from anthrolab.models.faults import FIXES
+from anthrolab.models.json_text import read_object
+from anthrolab.models.systems import System
+
+Outcome = Literal[
+    "ok", "mended", "in reasoning", "cut off", "unmarked", "unclear", "ignored", "refused", "failed", "gone", "not asked"
+]  # fmt: skip
+"""What came of a request; MEANINGS says what each is."""
+
+MEANINGS: dict[Outcome, str] = {
+    "mended": "obeyed, but the JSON had to be mended to be read",
+    "in reasoning": "the answer landed in the reasoning field",
+    "cut off": "at the length cap",
+    "unmarked": "kept, but finish_reason does not say so",
+    "unclear": "the reply was too short to tell",
+    "ignored": "accepted, not obeyed",
+    "refused": "the server answered 4xx",
+    "failed": "no usable answer",
+    "gone": "the server could not be reached",
+}
+"""The outcomes that are not `ok` (accepted and obeyed) or `not asked` (the probe was over)."""
+
+NO_REPLY: tuple[Outcome, ...] = ("refused", "failed", "gone", "not asked")
+
+Thought = Literal["yes", "unseen", "no", ""]
+"""Whether reasoning came with a reply; unseen: more tokens were counted than were sent; empty: there is no reply."""
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "drink": {"type": "string", "enum": ["tea", "coffee"]},
+        "at": {"type": "string", "pattern": "^[0-9]{2}:[0-9]{2}$"},
+        "more": {"type": "boolean"},
+    },
+    "required": ["drink", "at", "more"],
+    "additionalProperties": False,
+}
+"""A small schema with all that the schema of a decision has: enum, pattern, boolean, nothing else allowed."""
+
+WORD = "QUARTZ"
+"""The code word whose return proves that a message was read."""
+
+LINE_REGEX = r"\[07:[0-5]\d\] Zoe: [a-z ]{1,20}\n"
+LINE_GRAMMAR = 'root ::= "[07:" [0-5] [0-9] "] Zoe: " [a-z ]{1,20} "\\n"\n'
+"""A transcript line of a person whom no prompt names: without a constraint it does not come about."""
+
+SHORT = 8
+"""The length cap, in tokens, whose keeping is tested."""
+
+HIDDEN = 16
+"""Tokens beyond the bytes of a reply that count as thinking unseen (a few are control tokens)."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to ask for thinking or against it; `effort` is the word of reasoning_effort. The default sends nothing."""
+
+    style: Literal["none", "enable_thinking", "reasoning_effort", "no_think_suffix"] = "none"
+    on: bool | None = None
+    effort: str | None = None
+
+    def __str__(self) -> str:
+        if self.style == "none":
+            return "not sent"
+        if self.style == "no_think_suffix":
+            return f"suffix {'/think' if self.on else '/no_think'}"
+        return f"{self.style} {self.effort or str(self.on).lower()}"
+
+    def settings(self, system: System) -> dict[str, Any]:
+        """The fields of a system that is asked in this way."""
+        fields: dict[str, Any] = {"thinking": self.on, "thinking_style": self.style}
+        usual = {True: "medium", False: "none"}.get(bool(self.on))
+        if self.effort and self.effort != system.sampling.get("reasoning_effort", usual):
+            fields["sampling"] = {**system.sampling, "reasoning_effort": self.effort}
+        return fields
+
+
+NOT_SENT = Way()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One request of a probe: how thinking was asked for, what was tried, what came of it; `detail` is one line."""
+
+    way: Way
+    asked: str
+    outcome: Outcome
+    thought: Thought = ""
+    detail: str = ""
+
+
+def own_way(system: System) -> Way:
+    """How the entry asks for thinking."""
+    if system.thinking is None:
+        return NOT_SENT
+    effort = system.body().get("reasoning_effort") if system.thinking_style == "reasoning_effort" else None
+    return Way(system.thinking_style, system.thinking, effort if isinstance(effort, str) else None)
+
+
+def find(findings: Sequence[Finding], asked: str, way: Way | None = None) -> Finding | None:
+    """The finding about what was tried, in a way if one is named; None if it was not tried."""
+    return next((f for f in findings if f.asked == asked and way in (None, f.way)), None)
+
+
+Reading = tuple[Outcome, Thought, str]
+"""Outcome, thought, detail."""
+
+Read = Callable[[Reply], Reading]
+
+
+def read_json(reply: Reply) -> Reading:
+    """Whether a reply is an object of SCHEMA, read as a speaker's decision is read."""
+    thought, found = _thought(reply), read_object(reply)
+    if reply.truncated:
+        return "cut off", thought, f"after {reply.completion_tokens or 'unknown'} tokens: {_short(reply.text)}"
+    if found.value is None or not _fits(found.value):
+        return "ignored", thought, _came(reply)
+    if found.recovered is None:
+        return "ok", thought, ""
+    if "reasoning field" in found.recovered:
+        return "in reasoning", thought if "words around" in found.recovered else "no", found.recovered
+    return "mended", thought, found.recovered
+
+
+def read_word(reply: Reply) -> Reading:
+    """Whether the code word came back."""
+    thought, back = _thought(reply), "the code word given there came back"
+    if WORD.lower() in reply.text.lower():
+        return "ok", thought, back
+    if reply.truncated:
+        return "cut off", thought, _came(reply)
+    if not reply.text.strip() and WORD.lower() in (reply.reasoning or "").lower():
+        return "in reasoning", thought, back
+    return "ignored", thought, _came(reply)
+
+
+def read_line(reply: Reply) -> Reading:
+    """Whether a reply is the line that the constraint allows (the stop sequence may have taken its end)."""
+    fits = re.fullmatch(LINE_REGEX.replace(r"\n", r"\n?"), reply.text) is not None
+    return ("ok" if fits else "ignored"), _thought(reply), "" if fits else _came(reply)
+
+
+def read_stop(reply: Reply) -> Reading:
+    """Whether a completion ended at the stop sequence, the end of its line."""
+    held = "\n" not in reply.text
+    return ("ok" if held else "ignored"), "", f"{'ends with its line' if held else 'came'}: {_short(reply.text)}"
+
+
+def read_cap(reply: Reply) -> Reading:
+    """Whether the length cap of SHORT tokens was kept and finish_reason says so; asked for were a hundred numbers."""
+    tokens, said = reply.completion_tokens, f"finish_reason {reply.finish_reason}"
+    words = len(f"{reply.reasoning or ''} {reply.text}".split())
+    count = f"{words} words" if tokens is None else f"{tokens} tokens"
+    if (words if tokens is None else tokens) > SHORT:
+        return "ignored", "", f"{count} where {SHORT} tokens are allowed, {said}"
+    if reply.truncated:
+        return "ok", "", f"{count}, {said}"
+    if tokens is not None and tokens < SHORT:
+        return "unclear", "", f"the reply ended by itself after {count}"
+    return "unmarked", "", f"{count}, {said}"
+
+
+def read_error(error: ModelError) -> Reading:
+    """What an error says: refused, no reply, or a reply without anything in it."""
+    detail = str(error).partition(": ")[2].removesuffix(f"; {FIXES[error.fault]}")
+    if error.fault == "empty" and "finish_reason length" in detail:
+        return "cut off", "unseen", detail
+    outcomes: dict[str, Outcome] = {
+        "rejected": "refused", "empty": "ignored", "refusal": "ignored", "unreachable": "gone",
+    }  # fmt: skip
+    return outcomes.get(error.fault, "failed"), "", detail
+
+
+def _thought(reply: Reply) -> Thought:
+    if reply.reasoning:
+        return "yes"
+    return "unseen" if (reply.completion_tokens or 0) > len(reply.text.encode()) + HIDDEN else "no"
+
+
+def _fits(value: dict[str, Any]) -> bool:
+    fields, at = SCHEMA["properties"], value.get("at")
+    return (
+        value.keys() == fields.keys()
+        and value["drink"] in fields["drink"]["enum"]
+        and isinstance(at, str)
+        and re.search(fields["at"]["pattern"], at) is not None
+        and isinstance(value["more"], bool)
+    )
+
+
+def _came(reply: Reply) -> str:
+    """What came instead of what was asked for."""
+    if reply.reasoning and not reply.text.strip():
+        return f"came: nothing but reasoning, {_short(reply.reasoning)}"
+    return f"came: {_short(reply.text)}"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return repr(line if len(line) <= 50 else line[:47] + "...") if line else "an empty message"

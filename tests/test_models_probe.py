@@ -1,0 +1,481 @@
+"""The endpoint probe against servers that behave like real ones: what it finds, what it advises, what it prints."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from anthrolab.models.advice import WIDTH, advise, lines
+from anthrolab.models.client import ModelError, Reply
+from anthrolab.models.findings import (
+    NOT_SENT,
+    SHORT,
+    WORD,
+    Finding,
+    Way,
+    find,
+    read_cap,
+    read_error,
+    read_json,
+    read_line,
+)
+from anthrolab.models.probe import CAP, COUNT, probe
+from anthrolab.models.scripted import Answer, Call, reply_body, serve
+from anthrolab.models.systems import System, load_systems
+
+KEY = "sk-0123456789abcdef"
+DRINK = '{"drink": "tea", "at": "07:30", "more": false}'
+ON, OFF = Way("enable_thinking", True), Way("enable_thinking", False)
+
+
+def system(url: str, **fields: Any) -> System:
+    base = {"name": "x", "endpoint": url, "model": "m", "server": "vllm", "policy": "chat", "retries": 0}
+    return System(**{**base, **fields})
+
+
+@dataclass
+class Server:
+    """A model server by its habits. Refusals are body fields (`a.b` inside one), message roles, or `field=value`.
+
+    thinks: what the model does unasked. switches: the ways that it obeys. deaf: body fields that it takes and
+    ignores. field: where reasoning goes; json_in_reasoning: JSON too, while it thinks; misparsed: all that it says.
+    dumb: it never writes JSON unless it is held to a schema. dies_after: requests that it lives for.
+    """
+
+    refuses: tuple[str, ...] = ()
+    thinks: bool = True
+    switches: tuple[str, ...] = ("enable_thinking",)
+    deaf: tuple[str, ...] = ()
+    field: str = "reasoning"
+    json_in_reasoning: bool = False
+    misparsed: bool = False
+    hidden: bool = False
+    obeys_system: bool = True
+    one_role_at_a_time: bool = False
+    dumb: bool = False
+    cap: str = "max_tokens"
+    dies_after: int = 10_000
+    echo: str = ""
+
+    def __call__(self, call: Call) -> Answer:
+        if call.number > self.dies_after:
+            return Answer(b"{", cut=0)
+        if problem := self._problem(call.body):
+            return Answer({"error": {"message": problem}}, status=400)
+        thought = "let me see, tea or coffee" if self._thinks(call.body) else ""
+        said = self._said(call.body) + self.echo
+        hidden = 200 if thought and self.hidden else 0
+        if thought and self.json_in_reasoning and said.startswith("{"):
+            thought, said = f"{thought}: {said}", ""
+        limit, words = call.body.get(self.cap, 10_000), said.split()
+        cut = len(words) + hidden > limit and self.cap not in self.deaf
+        if cut:
+            said = "" if hidden else " ".join(words[:limit])
+        if self.misparsed and not thought:
+            thought, said = said, ""
+        message = {self.field: thought} if thought and not self.hidden else {}
+        body = reply_body(call, said, finish_reason="length" if cut else "stop", message=message)
+        body["usage"]["completion_tokens"] = min(limit, len(words) + hidden) if cut else len(words) + hidden
+        return Answer(body)
+
+    def _problem(self, body: Mapping[str, Any]) -> str:
+        roles = [m["role"] for m in body.get("messages", [])]
+        for refused in self.refuses:
+            name, _, value = refused.partition("=")
+            given = body.get(name)
+            kind = given.get("type") if isinstance(given, dict) else given
+            if refused in roles or (name in body and value in ("", str(kind))):
+                return f"{refused} is not supported here"
+        if self.one_role_at_a_time and any(a == b for a, b in pairwise(roles)):
+            return "roles must alternate"
+        return ""
+
+    def _thinks(self, body: Mapping[str, Any]) -> bool:
+        last = str(body["messages"][-1]["content"]) if "messages" in body else ""
+        if "prompt" in body:
+            return False
+        if "enable_thinking" in self.switches and "chat_template_kwargs" in body:
+            return bool(body["chat_template_kwargs"]["enable_thinking"])
+        if "reasoning_effort" in self.switches and "reasoning_effort" in body:
+            return str(body["reasoning_effort"]) == "medium"
+        if "no_think_suffix" in self.switches and last.endswith(("/think", "/no_think")):
+            return last.endswith("/think") and not last.endswith("/no_think")
+        return self.thinks
+
+    def _said(self, body: Mapping[str, Any]) -> str:
+        form = body.get("response_format", {}).get("type")
+        if "structured_outputs" not in self.deaf and "structured_outputs" in body:
+            return "[07:31] Zoe: good morning\n"
+        if "grammar" not in self.deaf and "grammar" in body:
+            return "[07:31] Zoe: good morning\n"
+        if form == "json_schema" and "response_format" not in self.deaf:
+            return DRINK
+        if "prompt" in body:
+            return " ".join(map(str, range(10, 100))) if "stop" not in body else " morning bob"
+        seen = [m["content"] for m in body["messages"] if m["role"] == "user" or self.obeys_system]
+        if COUNT in seen[-1]:
+            return " ".join(map(str, range(1, 101)))
+        if "code word?" in seen[-1]:
+            return WORD if WORD in " ".join(seen) else "I know no code word."
+        if "Write one JSON object" in seen[-1] and not self.dumb:
+            return DRINK
+        return "Tea, mostly."
+
+
+FULL_VLLM = Server()
+NO_FORMATS = Server(refuses=("response_format",), thinks=False, switches=())
+GEMMA_LIKE = Server(refuses=("system",), one_role_at_a_time=True, thinks=False, switches=())
+DROPS_SYSTEM = Server(obeys_system=False, thinks=False, switches=())
+ENDLESS = Server(deaf=("max_tokens",), thinks=False, switches=())
+JSON_IN_REASONING = Server(json_in_reasoning=True, field="reasoning_content")
+MISPARSED = Server(thinks=False, misparsed=True, field="reasoning_content", switches=())
+HOSTED = Server(
+    refuses=("chat_template_kwargs", "max_tokens", "reasoning_effort=none", "temperature"), hidden=True,
+    switches=("reasoning_effort",), cap="max_completion_tokens",
+)  # fmt: skip
+QWEN_BEHIND_A_GATEWAY = Server(refuses=("chat_template_kwargs", "reasoning_effort"), switches=("no_think_suffix",))
+DEAF = Server(deaf=("response_format", "structured_outputs"), dumb=True, thinks=False, switches=())
+SERVERS = {
+    name: server for name, server in globals().items() if isinstance(server, Server)
+}
+
+
+def asked(server: Server, /, **fields: Any) -> tuple[System, list[Finding], list[Call]]:
+    with serve(server) as served:
+        entry = system(served.url, **fields)
+        return entry, probe(entry), served.calls
+
+
+def outcome(found: Sequence[Finding], name: str, way: Way | None = None) -> str:
+    finding = find(found, name, way)
+    return finding.outcome if finding else "-"
+
+
+def notes(entry: System, found: Sequence[Finding]) -> str:
+    return "\n".join(advise(entry, found).notes)
+
+
+def test_a_full_vllm_server_needs_no_changes_and_few_short_requests() -> None:
+    entry, found, calls = asked(FULL_VLLM, thinking=False, thinking_style="enable_thinking")
+    advice = advise(entry, found)
+    assert advice.serves
+    assert {name: value for name, value in advice.settings.items() if value != getattr(entry, name)} == {}
+    assert not advice.reasons and not advice.notes
+    assert len(calls) <= 20
+    lengths = sorted(call.body["max_tokens"] for call in calls)
+    assert lengths[-1] == entry.judge_max_tokens and lengths[-2] == CAP and lengths[0] == SHORT
+    for way in (NOT_SENT, OFF):
+        assert [outcome(found, form, way) for form in ("prompt", "json_object", "json_schema", "line")] == ["ok"] * 4
+    thought = {f.way: f.thought for f in found if f.asked == "prompt"}
+    assert (thought[NOT_SENT], thought[ON], thought[OFF]) == ("yes", "yes", "no")
+    assert thought[Way("reasoning_effort", False, "none")] == "yes"
+    rest = ("system role", "two in a row", "length cap", "as a judge")
+    assert [outcome(found, name) for name in rest] == ["ok"] * 4
+
+
+def test_each_thinking_dialect_is_found_by_what_it_does() -> None:
+    for server, style in ((FULL_VLLM, "enable_thinking"), (QWEN_BEHIND_A_GATEWAY, "no_think_suffix")):
+        for want in (True, False):
+            entry, found, _ = asked(server, thinking=want, thinking_style="reasoning_effort")
+            settings = advise(entry, found).settings
+            if want:  # it thinks unasked: nothing must be sent where the entry's own way is refused
+                assert settings["thinking_style"] in ("reasoning_effort", "none")
+            else:
+                assert (settings["thinking_style"], settings["thinking"]) == (style, False)
+                assert "reasoning_effort none" in advise(entry, found).reasons["thinking_style"]
+
+
+def test_a_server_without_response_format_serves_by_the_prompt_alone() -> None:
+    entry, found, _ = asked(NO_FORMATS)
+    assert [outcome(found, form) for form in ("prompt", "json_object", "json_schema")] == ["ok", "refused", "refused"]
+    assert advise(entry, found).serves
+    assert "json_schema is refused" in notes(entry, found)
+    assert "response_format is not supported here" in "\n".join(lines(entry, found))
+
+
+def test_a_server_that_refuses_a_system_message_gets_its_text_before_the_users() -> None:
+    entry, found, calls = asked(GEMMA_LIKE)
+    assert (outcome(found, "system role"), outcome(found, "system text in user")) == ("refused", "ok")
+    assert outcome(found, "two in a row") == "refused"
+    advice = advise(entry, found)
+    assert advice.serves
+    assert advice.settings["system_role"] is False
+    assert "system is not supported here" in advice.reasons["system_role"]
+    assert "sends none" in notes(entry, found)
+    folded = [c.body["messages"] for c in calls if WORD in str(c.body["messages"]) and len(c.body["messages"]) == 1]
+    assert [m["role"] for m in folded[0]] == ["user"]
+    assert "\n\nWhat is the code word?" in folded[0][0]["content"]
+
+
+def test_a_system_message_that_is_taken_and_dropped_is_a_result_of_its_own() -> None:
+    entry, found, _ = asked(DROPS_SYSTEM)
+    assert (outcome(found, "system role"), outcome(found, "system text in user")) == ("ignored", "ok")
+    assert advise(entry, found).settings["system_role"] is False
+    back = entry.model_copy(update={"system_role": False})
+    with serve(FULL_VLLM) as served:
+        again = probe(back.model_copy(update={"endpoint": served.url}))
+    assert advise(back, again).settings["system_role"] is True
+
+
+def test_a_length_cap_that_is_ignored_is_named() -> None:
+    entry, found, _ = asked(ENDLESS)
+    assert outcome(found, "length cap") == outcome(found, "other cap") == "ignored"
+    assert advise(entry, found).serves
+    assert "the length cap is not kept (100 tokens where 8 are" in notes(entry, found).replace("tokens are", "are")
+
+
+def test_a_length_cap_that_only_the_other_name_sets() -> None:
+    entry, found, _ = asked(Server(cap="max_completion_tokens", thinks=False, switches=()))
+    assert (outcome(found, "length cap"), outcome(found, "other cap")) == ("ignored", "ok")
+    assert advise(entry, found).settings["max_tokens_field"] == "max_completion_tokens"
+
+
+def test_json_in_the_reasoning_field_is_named_and_thinking_is_advised_away_unless_wanted() -> None:
+    entry, found, _ = asked(JSON_IN_REASONING)
+    assert [outcome(found, form, NOT_SENT) for form in ("prompt", "json_object", "json_schema")] == ["in reasoning"] * 3
+    assert [outcome(found, form, OFF) for form in ("prompt", "json_object", "json_schema")] == ["ok"] * 3
+    advice = advise(entry, found)
+    assert (advice.settings["thinking"], advice.settings["thinking_style"]) == (False, "enable_thinking")
+    assert advice.reasons["thinking"] == "thinking not sent: the answer landed in the reasoning field"
+    assert re.search(r"^not sent +yes +in reasoning +in reasoning +in reasoning", "\n".join(lines(entry, found)), re.M)
+    entry, found, _ = asked(JSON_IN_REASONING, thinking=True, thinking_style="enable_thinking")
+    advice = advise(entry, found)
+    assert advice.serves
+    assert (advice.settings["thinking"], advice.settings["thinking_style"]) == (True, "enable_thinking")
+    assert "JSON taken out of the reasoning field" in notes(entry, found)
+
+
+def test_a_wrong_reasoning_parser_is_no_thinking() -> None:
+    """vLLM's deepseek_r1 parser with a model that does not think: all that it says is taken for reasoning."""
+    entry, found, _ = asked(MISPARSED)
+    for form in ("prompt", "json_object", "json_schema"):
+        finding = find(found, form, NOT_SENT)
+        assert finding and (finding.outcome, finding.thought) == ("in reasoning", "no")
+    assert outcome(found, "system role") == "in reasoning"
+    advice = advise(entry, found)
+    assert advice.serves
+    assert advice.settings == {"thinking": None, "thinking_style": "none", "system_role": True}
+    assert "is the server's reasoning parser right?" in notes(entry, found)
+
+
+def test_a_hosted_reasoning_model_is_brought_to_work_step_by_step() -> None:
+    entry, found, calls = asked(HOSTED, server="openai", thinking=False, thinking_style="reasoning_effort")
+    advice = advise(entry, found)
+    assert advice.serves
+    assert advice.settings == {
+        "max_tokens_field": "max_completion_tokens", "thinking": False, "thinking_style": "reasoning_effort",
+        "sampling": {"reasoning_effort": "minimal", "temperature": None}, "system_role": True,
+    }  # fmt: skip
+    assert "max_tokens is not supported here" in advice.reasons["max_tokens_field"]
+    assert "reasoning_effort=none is not supported" in advice.reasons["sampling"]
+    thought = {f.way: f.thought for f in found if f.asked == "prompt"}
+    assert thought[NOT_SENT] == thought[Way("reasoning_effort", True, "medium")] == "unseen"
+    assert thought[Way("reasoning_effort", False, "minimal")] == "no"
+    assert outcome(found, "prompt", ON) == "refused"
+    assert len(calls) <= 24
+    assert System.model_validate({**entry.model_dump(), **advice.settings}).as_judge().body() == {
+        "max_completion_tokens": 4096, "reasoning_effort": "minimal",
+    }  # fmt: skip
+
+
+def test_refused_samplers_are_taken_out() -> None:
+    sampling = {"top_k": 5, "provider": "x"}
+    entry, found, _ = asked(Server(refuses=("top_k",)), sampling=sampling)
+    assert advise(entry, found).settings["sampling"] == {"provider": "x"}
+    assert "top_k is not supported" in advise(entry, found).reasons["sampling"]
+
+
+def test_a_server_that_dies_in_the_middle_leaves_what_was_found_and_cannot_serve() -> None:
+    entry, found, calls = asked(Server(dies_after=9))
+    assert sum(f.outcome == "gone" for f in found) in (1, 2)
+    assert outcome(found, "prompt", NOT_SENT) == "ok"
+    assert outcome(found, "length cap") == "not asked"
+    assert len(calls) <= 9 + 2 * 2  # two under way, one retry each
+    advice = advise(entry, found)
+    assert not advice.serves
+    text = "\n".join(lines(entry, found))
+    assert "cannot serve policy chat: the server could not be reached" in text
+    assert "settings to use" not in text
+
+
+def test_a_dead_server_is_one_finding() -> None:
+    entry = system("http://127.0.0.1:9/v1")
+    found = probe(entry)
+    assert [f.outcome for f in found] == ["gone"]
+    assert not advise(entry, found).serves
+
+
+def test_a_server_that_refuses_everything_is_quoted() -> None:
+    entry, found, calls = asked(Server(refuses=("model",)))
+    assert len(calls) == 2
+    assert advise(entry, found).problems == ["the plainest request is refused: answered 400 with 'model is not supported here'"]
+
+
+def test_a_model_that_obeys_no_form_cannot_serve_the_chat_policy() -> None:
+    entry, found, _ = asked(DEAF)
+    assert {outcome(found, form) for form in ("prompt", "json_object", "json_schema", "line")} == {"ignored"}
+    assert advise(entry, found).problems == ["no kind of structured output is obeyed, with thinking or without"]
+
+
+def test_a_schema_that_is_taken_and_not_enforced_leaves_it_to_the_prompt() -> None:
+    entry, found, _ = asked(Server(deaf=("response_format",), thinks=False, switches=()))
+    assert (outcome(found, "prompt"), outcome(found, "json_schema")) == ("ok", "ignored")
+    assert advise(entry, found).serves
+    assert "only the prompt asks for the form" in notes(entry, found)
+
+
+def test_thinking_that_uses_the_cap_up_is_not_taken_for_disobedience() -> None:
+    def handler(call: Call) -> Answer:
+        if call.body.get("chat_template_kwargs", {}).get("enable_thinking", True):
+            message = {"reasoning_content": "hmm " * 50}
+            return Answer(reply_body(call, None, finish_reason="length", message=message))
+        return FULL_VLLM(call)
+
+    with serve(handler) as served:
+        entry = system(served.url, thinking=True, thinking_style="enable_thinking")
+        found = probe(entry)
+    advice = advise(entry, found)
+    assert outcome(found, "json_schema", ON) == "cut off"
+    assert (advice.settings["thinking"], advice.serves) == (True, True)
+    assert "raise max_tokens" in notes(entry, found)
+
+
+def test_the_time_of_a_probe_is_limited() -> None:
+    with serve(lambda call: Answer(hang=True)) as served:
+        entry = system(served.url)
+        found = probe(entry, limit_s=0.5)
+    assert [(f.outcome, f.detail) for f in found] == [("failed", "no answer before the probe's 0.5 s are over")]
+    assert not advise(entry, found).serves
+    with serve(lambda call: Answer(hang=True) if call.number > 4 else FULL_VLLM(call)) as served:
+        entry = system(served.url)
+        found = probe(entry, limit_s=2)
+    assert outcome(found, "length cap") == "not asked"
+    assert "not everything was asked: the probe's 2 s are over" in notes(entry, found)
+
+
+@pytest.mark.parametrize(("server", "field"), [("vllm", "structured_outputs"), ("llama.cpp", "grammar"), ("openai", "")])
+def test_a_base_model_is_asked_for_completions_a_line_and_a_cut(server: str, field: str) -> None:
+    entry, found, calls = asked(Server(), server=server, policy="transcript")
+    assert {call.path for call in calls} == {"/v1/completions"}
+    assert [f.asked for f in found] == ["one line", *(["line"] if field else []), "length cap"]
+    assert {f.outcome for f in found} == {"ok"}
+    assert advise(entry, found).serves
+    if field:
+        _, deaf, _ = asked(Server(deaf=(field,)), server=server, policy="transcript")
+        assert not advise(entry, deaf).serves
+        assert "the form of a line is ignored" in "\n".join(lines(entry, deaf))
+
+
+def test_the_real_embedded_base_model() -> None:
+    entry = System(name="e", endpoint="embedded", model="gemma3-270m", server="llama.cpp", policy="transcript")
+    found = probe(entry)
+    assert [(f.asked, f.outcome) for f in found] == [("one line", "ok"), ("line", "ok"), ("length cap", "ok")]
+    assert advise(entry, found).serves
+
+
+def test_no_key_is_shown_whatever_the_server_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    entry, found, calls = asked(Server(echo=f" {KEY}", refuses=("json_schema",)), api_key_env="MY_KEY")
+    assert calls[0].headers["authorization"] == f"Bearer {KEY}"
+    assert "***" in repr(found)
+    assert KEY not in repr(found) + "\n".join(lines(entry, found))
+
+
+@pytest.mark.parametrize("server", SERVERS.values(), ids=SERVERS)
+@pytest.mark.parametrize("thinking", [None, True, False])
+def test_every_text_fits_the_terminal_and_its_settings_can_be_copied(
+    server: Server, thinking: bool | None, tmp_path: Any
+) -> None:
+    style = "none" if thinking is None else "enable_thinking"
+    entry, found, _ = asked(server, thinking=thinking, thinking_style=style, sampling={"temperature": 0.7})
+    text = list(lines(entry, found))
+    assert max(map(len, text)) <= WIDTH
+    advice = advise(entry, found)
+    assert text[-1].startswith("can serve" if advice.serves else "cannot serve")
+    assert advice.serves == (server is not DEAF)
+    assert set(advice.reasons) == {n for n, v in advice.settings.items() if v != getattr(entry, n)}
+    kept = {k: v for k, v in entry.model_dump().items() if k not in advice.settings}
+    head = [f"    {name}: {json.dumps(value)}" for name, value in kept.items() if name != "name"]
+    copied = [line for line in text if line.startswith("    ") and (": " in line) and advice.serves]
+    start = next((i for i, line in enumerate(text) if line.startswith("settings to use")), len(text))
+    copied = [line for line in text[start + 1 :] if line.startswith("    ") and not line.startswith("    -")]
+    if advice.serves:
+        copied = copied[: next((i for i, line in enumerate(copied) if not re.match(r"    (#|[a-z_]+: )", line)), None)]
+        path = tmp_path / "systems.yaml"
+        path.write_text("\n".join(["systems:", "  - name: x", *head, *copied, ""]), encoding="utf-8")
+        assert load_systems(path)["x"] == entry.model_copy(update=advice.settings)
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (Reply(DRINK), ("ok", "no")),
+        (Reply(DRINK, reasoning="tea"), ("ok", "yes")),
+        (Reply(DRINK, completion_tokens=46 + 16), ("ok", "no")),
+        (Reply(DRINK, completion_tokens=46 + 17), ("ok", "unseen")),
+        (Reply(f"```json\n{DRINK}\n```"), ("mended", "no")),
+        (Reply("", reasoning=DRINK), ("in reasoning", "no")),
+        (Reply("", reasoning=f"Tea then.\n{DRINK}"), ("in reasoning", "yes")),
+        (Reply("Tea.", reasoning=DRINK), ("ignored", "yes")),
+        (Reply(DRINK, finish_reason="length"), ("cut off", "no")),
+        (Reply(DRINK.replace("tea", "milk")), ("ignored", "no")),
+        (Reply(DRINK.replace("false", '"false"')), ("ignored", "no")),
+        (Reply(DRINK.replace("07:30", "7:30")), ("ignored", "no")),
+        (Reply(DRINK.replace("}", ', "extra": 1}')), ("ignored", "no")),
+    ],
+)
+def test_reading_json(reply: Reply, expected: tuple[str, str]) -> None:
+    assert read_json(reply)[:2] == expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (Reply("1 2 3 4", finish_reason="length", completion_tokens=8), "ok"),
+        (Reply("", reasoning="so I count", finish_reason="length", completion_tokens=8), "ok"),
+        (Reply("1 2 3 4", finish_reason="length"), "ok"),
+        (Reply("1 2 3 4", finish_reason="stop", completion_tokens=8), "unmarked"),
+        (Reply("1 2 3 4", finish_reason=None), "unmarked"),
+        (Reply("Sure!", finish_reason="stop", completion_tokens=2), "unclear"),
+        (Reply("1 2 3 4 5 6 7 8 9", finish_reason="stop"), "ignored"),
+        (Reply("1 2 3 4", finish_reason="length", completion_tokens=9), "ignored"),
+    ],
+)
+def test_reading_the_cap(reply: Reply, expected: str) -> None:
+    assert read_cap(reply)[0] == expected
+
+
+def test_reading_a_line_and_an_error() -> None:
+    assert read_line(Reply("[07:31] Zoe: hi there"))[0] == read_line(Reply("[07:31] Zoe: hi there\n"))[0] == "ok"
+    assert read_line(Reply("[07:31] Ann: hi there"))[0] == "ignored"
+    url = "http://h/v1, model 'm'"
+    error = ModelError("rejected", f"{url}: answered 400 with 'no: not so'; check the model's name, the key and the parameters")
+    assert read_error(error) == ("refused", "", "answered 400 with 'no: not so'")
+    empty = ModelError("empty", f"{url}: answered with an empty message (finish_reason length); check max_tokens")
+    assert read_error(empty)[:2] == ("cut off", "unseen")
+    assert read_error(ModelError("rate_limited", f"{url}: answered 429"))[0] == "failed"
+
+
+def test_the_command_exits_by_whether_the_policy_can_be_served(tmp_path: Any) -> None:
+    def run(url: str, name: str = "x") -> "subprocess.CompletedProcess[str]":
+        path = tmp_path / "systems.yaml"
+        path.write_text(json.dumps({"systems": [system(url).model_dump()]}), encoding="utf-8")
+        command = [sys.executable, "-m", "anthrolab", "doctor", "--system", name, "--systems", str(path)]
+        return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+
+    with serve(FULL_VLLM) as served:
+        good = run(served.url)
+    assert (good.returncode, good.stdout.splitlines()[-1]) == (0, "can serve policy chat")
+    with serve(DEAF) as served:
+        assert run(served.url).returncode == 1
+        unknown = run(served.url, "y")
+    assert unknown.returncode == 2
+    assert "no system 'y'" in unknown.stderr
+    dead = run("http://127.0.0.1:9/v1")
+    assert (dead.returncode, "could not be reached" in dead.stdout) == (1, True)
