@@ -193,7 +193,7 @@ def l0(
 
     library = load_library(cards or default_cards_dir())
     broken = False
-    for row in gate_file(file, library.personas, library.scenarios):
+    for row in gate_file(file, library.personas, library.all_scenarios()):
         broken = broken or "error" in row
         sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
     if broken:
@@ -230,11 +230,14 @@ def cards_check(folder: Annotated[Path, typer.Argument(help="Folder with persona
     Example: anthrolab cards check data
     """
     from anthrolab.cards.library import load_library
+    from anthrolab.cards.skill import load_skills
 
     library = load_library(folder)
+    if (folder / "skills").is_dir():
+        load_skills(folder / "skills")
     typer.echo(
-        f"{folder}: {len(library.personas)} personas, {len(library.scenarios)} scenarios, "
-        f"{len(library.bindings)} bindings: all good"
+        f"{folder}: {len(library.personas)} personas, {len(library.scenarios)} scenarios, {len(library.bindings)} bindings, "
+        f"{len(library.memories)} memories, {len(library.series)} series: all good"
     )
 
 

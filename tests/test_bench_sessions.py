@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,10 +21,8 @@ from anthrolab.bench.run import generate
 from anthrolab.bench.sessions import play_series
 from anthrolab.bench.settings import Limits
 from anthrolab.bench.store import Run, RunError
-from anthrolab.cards.library import default_cards_dir, load_library
-from anthrolab.cards.series import load_series
+from anthrolab.cards.library import CardError, default_cards_dir, load_library
 from anthrolab.cli import app
-from anthrolab.errors import AnthrolabError
 from anthrolab.models.client import ModelError
 from anthrolab.models.scripted import Answer, Call, Served, serve
 from anthrolab.runtime.session import replay
@@ -31,7 +30,7 @@ from anthrolab.yaml_files import read_yaml
 from tests.test_bench_run import quiet
 
 LIBRARY = load_library(default_cards_dir())
-SERIES = load_series(default_cards_dir(), "r01", LIBRARY)
+SERIES = LIBRARY.find_series("r01")
 SCRIPT: Any = read_yaml(Path(__file__).parent / "data" / "series" / "r01_script.yaml")
 SESSIONS: dict[str, Any] = {s["id"]: s for s in SCRIPT["sessions"]}
 NAMES = {"a": LIBRARY.personas[SERIES.persona_a].name, "b": LIBRARY.personas[SERIES.persona_b].name}
@@ -213,7 +212,7 @@ def test_a_dead_server_ends_the_command_and_the_same_one_goes_on(tmp_path: Path)
     [
         (["--memory", "base"], "--memory base: is a base model"),
         (["--memory", "toi"], "did you mean 'toy'?"),
-        (["--series", "r1"], "no such series (did you mean 'r01'?)"),
+        (["--series", "r1"], "no series 'r1' (did you mean 'r01'?)"),
         (["--role", "c"], "--role c: give a or b"),
         (["--follow-up-delays", "5,x"], "give whole seconds with commas"),
         (["--skill", "message_style"], "give NAME=VERSION"),
@@ -251,14 +250,17 @@ def test_a_series_is_no_run_of_cases(tmp_path: Path) -> None:
         (lambda s: s.replace("persona_b: p04", "persona_b: p03"), "are the same card"),
         (lambda s: s.replace("id: r01\n", "id: r02\n", 1), "is 'r02' but the file is named 'r01'"),
         (lambda s: s.replace("id: r01s2", "id: r01s1"), "two sessions have the same id"),
+        (lambda s: s.replace("id: r01s2", "id: s01"), "'s01' stands in scenarios already"),
         (lambda s: re.sub(r"start: 2026-04-19", "start: 2026-03-01", s), "give it a later start"),
     ],
 )
 def test_a_broken_series_names_the_file_and_the_fix(tmp_path: Path, change: Callable[[str], str], problem: str) -> None:
-    (tmp_path / "series").mkdir()
-    text = (default_cards_dir() / "series" / "r01.yaml").read_text(encoding="utf-8")
+    shutil.copytree(default_cards_dir(), tmp_path / "卡片", ignore=shutil.ignore_patterns("skills", "schemas", "*.md"))
+    path = tmp_path / "卡片" / "series" / "r01.yaml"
+    text = path.read_text(encoding="utf-8")
     assert change(text) != text
-    (tmp_path / "series" / "r01.yaml").write_text(change(text), encoding="utf-8")
-    with pytest.raises(AnthrolabError, match=re.escape(problem)) as raised:
-        load_series(tmp_path, "r01", LIBRARY)
-    assert "r01.yaml" in str(raised.value)
+    path.write_text(change(text), encoding="utf-8")
+    with pytest.raises(CardError) as refused:
+        load_library(tmp_path / "卡片")
+    (line,) = refused.value.problems
+    assert line.startswith(str(path)) and problem in line

@@ -114,7 +114,7 @@ def test_hard_facts_agree_with_the_prose(library: Library) -> None:
 def test_no_two_cards_are_near_duplicates(library: Library) -> None:
     for texts in (
         {key: ngrams(persona_text(p), 3) for key, p in library.personas.items()},
-        {key: ngrams(scenario_text(s), 3) for key, s in library.scenarios.items()},
+        {key: ngrams(scenario_text(s), 3) for key, s in library.all_scenarios().items()},
     ):
         close = [(x, y) for x, y in combinations(sorted(texts), 2) if jaccard(texts[x], texts[y]) >= 0.5]
         assert close == []
@@ -127,7 +127,7 @@ def test_no_catchphrase_is_common_property(library: Library) -> None:
 
 def test_no_speaker_knows_the_partners_private_side(library: Library) -> None:
     """Neither whole texts nor a run of eight characters of the partner's trigger, emotion or place."""
-    for s in library.scenarios.values():
+    for s in library.all_scenarios().values():
         a, b = sides(s)
         for knower, partner in ((a, b), (b, a)):
             known = ngrams("\n".join(knower.knows), 8)
@@ -136,7 +136,7 @@ def test_no_speaker_knows_the_partners_private_side(library: Library) -> None:
 
 
 def test_what_both_speakers_read_gives_no_trigger_away(library: Library) -> None:
-    for s in library.scenarios.values():
+    for s in library.all_scenarios().values():
         shared = ngrams(f"{s.title}\n{s.relationship}\n{s.goal}\n{s.tone}", 8)
         private = set().union(*(ngrams(side.trigger, 8) for side in sides(s)))
         # The public news of a News card and a date both know may stand on both sides and in the goal.
@@ -146,27 +146,28 @@ def test_what_both_speakers_read_gives_no_trigger_away(library: Library) -> None
 
 
 def test_sides_differ(library: Library) -> None:
-    for s in library.scenarios.values():
+    for s in library.all_scenarios().values():
         a, b = sides(s)
         assert jaccard(ngrams(a.trigger, 3), ngrams(b.trigger, 3)) < 0.2, s.id
         assert a.place != b.place, s.id
 
 
 def test_no_weak_topic_of_the_partner_is_known(library: Library) -> None:
-    for binding in library.bindings.values():
-        a, b = library.personas[binding.persona_a], library.personas[binding.persona_b]
-        side_a, side_b = sides(library.scenarios[binding.scenario])
-        for side, partner in ((side_a, b), (side_b, a)):
+    played = [(b.persona_a, b.persona_b, library.scenarios[b.scenario]) for b in library.bindings.values()]
+    played += [(r.persona_a, r.persona_b, s) for r in library.series.values() for s in r.sessions]
+    for persona_a, persona_b, scenario in played:
+        side_a, side_b = sides(scenario)
+        for side, partner in ((side_a, persona_b), (side_b, persona_a)):
             known = "\n".join(side.knows)
-            assert [topic for topic in partner.weak_topics if topic in known] == [], binding.id
+            assert [t for t in library.personas[partner].weak_topics if t in known] == [], scenario.id
 
 
 def test_openers_are_short(library: Library) -> None:
-    assert [s.id for s in library.scenarios.values() if len(s.opener.content) > 30] == []
+    assert [s.id for s in library.all_scenarios().values() if len(s.opener.content) > 30] == []
 
 
 def test_sides_are_called_by_their_roles_and_not_by_letters(library: Library) -> None:
     """A bare letter would reach the prompts as it stands; `$a` and `$b` become names there."""
     letter = re.compile(r"(?<![$A-Za-z])[ab](?![A-Za-z])")
-    shown = {s.id: f"{s.relationship}\n{s.goal}\n{s.tone}" for s in library.scenarios.values()}
+    shown = {s.id: f"{s.relationship}\n{s.goal}\n{s.tone}" for s in library.all_scenarios().values()}
     assert [key for key, text in shown.items() if letter.search(text)] == []

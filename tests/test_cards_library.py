@@ -94,7 +94,7 @@ def test_the_command_line_under_a_bare_locale(cards: Path) -> None:
         env |= {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
     good = subprocess.run(command, capture_output=True, env=env)
     assert good.returncode == 0, good.stderr
-    assert "卡片: 24 personas, 12 scenarios, 12 bindings: all good" in good.stdout.decode("utf-8")
+    assert "卡片: 24 personas, 12 scenarios, 12 bindings, 0 memories, 0 series: all good" in good.stdout.decode("utf-8")
     edit(cards / "personas" / "p01.yaml", "\nage: 68", "\nage: 67")
     bad = subprocess.run(command, capture_output=True, env=env)
     assert bad.returncode == 2

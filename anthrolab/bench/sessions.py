@@ -11,7 +11,7 @@ from anthrolab.bench.stage import Stage
 from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library, default_cards_dir, load_library
 from anthrolab.cards.memory import Memory
-from anthrolab.cards.series import Series, load_series
+from anthrolab.cards.series import Series
 from anthrolab.files import content_hash
 from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.client import ModelError
@@ -49,9 +49,8 @@ def play_series(
     and `failed_updates` (the memory then stayed as it was). What is on disk is not asked for again. A model that
     fails ends the command with ModelError; the same command goes on from there.
     """
-    cards = cards_dir or default_cards_dir()
-    library = load_library(cards)
-    series = load_series(cards, series_id, library)
+    library = load_library(cards_dir or default_cards_dir())
+    series = library.find_series(series_id)
     known = load_systems(systems_file or default_systems_path())
     tested = find_system(known, system)
     reference = find_partner(known, tested, partner)

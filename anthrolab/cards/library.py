@@ -10,6 +10,7 @@ from anthrolab.cards.binding import Binding, BindingFile
 from anthrolab.cards.memory import Memory
 from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
+from anthrolab.cards.series import Series
 from anthrolab.errors import AnthrolabError
 from anthrolab.files import content_hash, data_dir
 from anthrolab.yaml_files import YamlError, read_model, suggest
@@ -34,16 +35,28 @@ class Library:
     bindings: dict[str, Binding]
     memories: dict[tuple[str, str], Memory] = field(default_factory=dict)
     """Keyed by (owner, partner)."""
+    series: dict[str, Series] = field(default_factory=dict)
 
     def content_hash(self) -> str:
-        """Changes when any card changes."""
+        """Changes when a card changes that a run of cases can use (a series has a hash of its own)."""
         return content_hash(
             {
                 kind: {str(key): card.model_dump(mode="json") for key, card in sorted(cards.items())}
                 for kind, cards in vars(self).items()
-                if cards
+                if cards and kind != "series"
             }
         )
+
+    def all_scenarios(self) -> dict[str, Scenario]:
+        """The scenarios of the bindings and those of the series' sessions."""
+        return self.scenarios | {s.id: s for series in self.series.values() for s in series.sessions}
+
+    def find_series(self, series_id: str) -> Series:
+        """The series of that id; CardError with the likely spelling and the list."""
+        if series_id not in self.series:
+            there = ", ".join(self.series) or "none"
+            raise CardError([f"no series '{series_id}'{suggest(series_id, self.series)}; there are: {there}"])
+        return self.series[series_id]
 
 
 def default_cards_dir() -> Path:
@@ -52,7 +65,7 @@ def default_cards_dir() -> Path:
 
 
 def load_library(folder: Path) -> Library:
-    """Read `personas/*.yaml`, `scenarios/*.yaml`, `bindings.yaml` and, where there are any, `memories/*.yaml`.
+    """Read `personas/*.yaml`, `scenarios/*.yaml`, `bindings.yaml` and, where there are any, memories and series.
 
     CardError lists every problem found.
     """
@@ -76,9 +89,10 @@ def load_library(folder: Path) -> Library:
             if ref not in known and not (folder / f"{kind}s" / f"{ref}.yaml").exists():
                 problems.append(f"{where}: {name}: no {kind} '{ref}'{suggest(ref, known)}; add {kind}s/{ref}.yaml or name another")
     memories = _load_memories(folder / "memories", personas, problems)
+    series = _load_series(folder / "series", personas, scenarios, problems)
     if problems:
         raise CardError(problems)
-    return Library(personas, scenarios, bindings, memories)
+    return Library(personas, scenarios, bindings, memories, series)
 
 
 def _load_cards(folder: Path, model: type[M], problems: list[str]) -> dict[str, M]:
@@ -96,6 +110,24 @@ def _load_cards(folder: Path, model: type[M], problems: list[str]) -> dict[str, 
             problems.append(f"{path}: id: is '{card_id}' but the file is named '{path.stem}'; make them equal")
         cards[card_id] = card
     return cards
+
+
+def _load_series(
+    folder: Path, personas: dict[str, Persona], scenarios: dict[str, Scenario], problems: list[str]
+) -> dict[str, Series]:
+    found = _load_cards(folder, Series, problems) if folder.is_dir() else {}
+    seen = dict.fromkeys(scenarios, "scenarios")
+    for series in found.values():
+        where = f"{folder / series.id}.yaml"
+        for name in ("persona_a", "persona_b"):
+            ref = getattr(series, name)
+            if ref not in personas:
+                problems.append(f"{where}: {name}: no persona '{ref}'{suggest(ref, personas)}; name one of this folder")
+        for i, session in enumerate(series.sessions):
+            if session.id in seen:
+                problems.append(f"{where}: sessions[{i}].id: '{session.id}' stands in {seen[session.id]} already; give it another")
+            seen[session.id] = where
+    return found
 
 
 def _load_memories(folder: Path, personas: dict[str, Persona], problems: list[str]) -> dict[tuple[str, str], Memory]:

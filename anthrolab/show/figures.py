@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 QUIET = "#aab4c0"
+GRID = "#e8ecf0"
 STRONG = ("#c2410c", "#1d4ed8", "#15803d", "#7e22ce", "#0f766e", "#be123c")
 
 
@@ -71,7 +72,7 @@ def _profile(
             figure.add_trace(
                 Scatter(
                     x=at, y=values, mode=mode, customdata=labels, connectgaps=False,
-                    name=f"published systems ({block.tables[number].height})" if block.published else f"measured: {_text(name)}",
+                    name=f"published systems ({block.tables[number].height})" if block.published else f"measured: {shown_name(name)}",
                     legendgroup=block.key if block.published else name, showlegend=first or not block.published,
                     opacity=0.55 if block.published else 1,
                     line={"color": colour, "width": 1 if block.published else 3},
@@ -79,18 +80,23 @@ def _profile(
                         "color": colour, "size": 5 if block.published else 11,
                         "symbol": "circle" if block.published else "diamond",
                     },
-                    hovertemplate=f"{_text(name)}<br>%{{customdata}}: %{{y}}<extra></extra>",
+                    hovertemplate=f"{shown_name(name)}<br>%{{customdata}}: %{{y}}<extra></extra>",
                 )
             )  # fmt: skip
             first = first and not block.published
+    styled(figure)
+    figure.update_xaxes(tickmode="array", tickvals=places, ticktext=ticks, range=[-0.5, len(x) - 0.5], tickangle=0, automargin=True)
+    figure.update_yaxes(showgrid=True, gridcolor=GRID)
+    return figure
+
+
+def styled(figure: "Figure") -> None:
+    """Gives a figure the look that all figures of a report share."""
     figure.update_layout(
         template="simple_white", margin={"l": 60, "r": 20, "t": 10, "b": 20}, height=460,
         font={"family": "Segoe UI, Roboto, Helvetica Neue, Arial, Liberation Sans, Noto Sans CJK SC, sans-serif", "size": 13, "color": "#1d2530"},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}, paper_bgcolor="white",
     )  # fmt: skip
-    figure.update_xaxes(tickmode="array", tickvals=places, ticktext=ticks, range=[-0.5, len(x) - 0.5], tickangle=0, automargin=True)
-    figure.update_yaxes(showgrid=True, gridcolor="#e8ecf0")
-    return figure
 
 
 def _wrapped(text: str) -> str:
@@ -98,6 +104,6 @@ def _wrapped(text: str) -> str:
     return text.replace(" ", "<br>")
 
 
-def _text(name: str) -> str:
+def shown_name(name: str) -> str:
     """A name that plotly shows as it is: no tags, no template fields."""
     return name.replace("&", "&amp;").replace("<", "&lt;").replace("%{", "% {")

@@ -14,7 +14,7 @@ from anthrolab.bench.store import Run, RunError
 from anthrolab.files import FileError
 from anthrolab.metrics.timing import FAST_S, SLOW_S, Asks, Side, Times, Timing, TimingError, measure, pool
 from anthrolab.runtime.dialogue import Dialogue
-from anthrolab.show.figures import STRONG, _text
+from anthrolab.show.figures import GRID, STRONG, shown_name, styled
 from anthrolab.show.measured import Measured
 from anthrolab.show.tables import NO_VALUE, PrintedTable, plain_table
 from anthrolab.yaml_files import explain
@@ -143,7 +143,7 @@ def delay_figure(runs: Sequence[Measured]) -> "Figure | None":
         if not t.replies.n:
             continue
         tested = side == "evaluated"
-        name = _text(f"tested: {m.system} ({m.run})" if tested else f"partner: {m.partner} ({m.run})")
+        name = shown_name(f"tested: {m.system} ({m.run})" if tested else f"partner: {m.partner} ({m.run})")
         times = sorted(set(t.replies.seconds))
         slowest = max(slowest, times[-1])
         figure.add_trace(
@@ -157,16 +157,13 @@ def delay_figure(runs: Sequence[Measured]) -> "Figure | None":
         )  # fmt: skip
     if not figure.data:
         return None
-    figure.update_layout(
-        template="simple_white", margin={"l": 60, "r": 20, "t": 10, "b": 20}, height=460,
-        font={"family": "Segoe UI, Roboto, Helvetica Neue, Arial, Liberation Sans, Noto Sans CJK SC, sans-serif", "size": 13, "color": "#1d2530"},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}, paper_bgcolor="white", showlegend=True,
-    )  # fmt: skip
+    styled(figure)
+    figure.update_layout(showlegend=True)
     figure.update_xaxes(
         type="log", title_text="Reply delay in virtual time (logarithmic axis)", tickmode="array", tickvals=list(_TICKS),
-        ticktext=list(_TICKS.values()), range=[log10(0.9 * _ZERO_AT), log10(1.15 * slowest)], showgrid=True, gridcolor="#e8ecf0",
+        ticktext=list(_TICKS.values()), range=[log10(0.9 * _ZERO_AT), log10(1.15 * slowest)], showgrid=True, gridcolor=GRID,
     )  # fmt: skip
-    figure.update_yaxes(title_text="Share of replies within that time", tickformat=".0%", range=[0, 1.03], showgrid=True, gridcolor="#e8ecf0")
+    figure.update_yaxes(title_text="Share of replies within that time", tickformat=".0%", range=[0, 1.03], showgrid=True, gridcolor=GRID)
     return figure
 
 
