@@ -3,11 +3,14 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -178,6 +181,93 @@ def test_kill_dash_nine_loses_nothing(tmp_path: Path, server: Served) -> None:
     assert len(keys) == len(set(keys)) == paid
     lost_in_flight = 2 * kills * 2  # requests under way when the process died
     assert len(server.calls) - 2 * paid <= lost_in_flight
+
+
+@pytest.fixture
+def cards(tmp_path: Path) -> Path:
+    """The cards with a memory of p01 about p02 (binding b01), and with a second version of a skill."""
+    folder = Path(shutil.copytree(default_cards_dir(), tmp_path / "卡片"))
+    (folder / "memories").mkdir()
+    memory = "owner: p01\npartner: p02\nas_of: 2026-06-01\nfacts:\n  - 她妈妈在怀化开粉店\n"
+    (folder / "memories" / "p01-p02.yaml").write_text(memory, encoding="utf-8")
+    (folder / "skills" / "message_style" / "v2.md").write_text("# 第二版\n\n- 再短一点", encoding="utf-8")
+    return folder
+
+
+def systems_of(served: Served, name: str) -> set[str]:
+    texts = {call.body["messages"][0]["content"] for call in served.calls}
+    return {text for text in texts if f'"role": "{name}"' in text}
+
+
+def test_skills_and_memories_reach_the_prompts(tmp_path: Path, server: Served, cards: Path) -> None:
+    systems = write_systems(tmp_path / "systems.yaml", server.url)
+    options = {"cases": 1, "max_messages": 4, "systems_file": systems, "cards_dir": cards, "skills_dir": cards / "skills"}
+    generate(tmp_path / "r", "toy", progress=quiet, **options)  # type: ignore[arg-type]
+    (a,), (b,) = (systems_of(server, LIBRARY.personas[p].name) for p in ("p01", "p02"))
+    assert "- 再短一点" in a and "- 再短一点" in b and "# 怎么把话聊下去" in a
+    assert "她妈妈在怀化开粉店" in a and "10天前" in a and "她妈妈在怀化开粉店" not in b
+    (dialogue,) = Run(tmp_path / "r").dialogues().values()
+    assert dialogue.memories is not None and list(dialogue.memories) == ["a"]
+    labels = Run(tmp_path / "r").manifest()["hashes"]["skills"]
+    assert labels[0].startswith("message_style v2 ")
+    # A pinned version is another run, and says so.
+    with pytest.raises(RunError, match=r"hashes\.skills"):
+        generate(tmp_path / "r", "toy", skills={"message_style": "v1"}, progress=quiet, **options)  # type: ignore[arg-type]
+    server.calls.clear()
+    generate(tmp_path / "r1", "toy", skills={"message_style": "v1"}, progress=quiet, **options)  # type: ignore[arg-type]
+    assert all("再短一点" not in text for text in systems_of(server, LIBRARY.personas["p01"].name))
+
+
+def summing_up(call: Call) -> str:
+    """Always has something new to say, and writes a summary where one is asked for."""
+    system, user = (m["content"] for m in call.body["messages"])
+    if "要压缩的聊天" not in user:
+        name, now = re.search(r"你就是(.+?)。\n", system), re.search(r"现在是 (\S+)（", user)
+        assert name and now
+        at = datetime.fromisoformat(now[1])
+        response = {"content": f"{at:%M分%S秒}想到的", "timestamp": (at + timedelta(seconds=7)).isoformat(), "end": False}
+        return json.dumps({"role": name[1], "response": response}, ensure_ascii=False)
+    notes = {"facts": ["聊过了"], "emotions": [], "commitments": ["周六见"], "open_topics": [], "settled": []}
+    return json.dumps(notes, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("summary", ["toy", "rules", "none"])
+def test_who_summarises_is_a_setting_of_the_run(tmp_path: Path, summary: str) -> None:
+    with serve(summing_up) as served:
+        systems = write_systems(tmp_path / "systems.yaml", served.url)
+        command = ["run", "--system", "toy", "--cases", "1", "--max-messages", "20", "--window", "4", "--summary", summary]
+        result = CliRunner().invoke(app, [*command, "--systems", str(systems), "--run", str(tmp_path / "r")])
+        assert result.exit_code == 0, result.output
+        folded = [c for c in served.calls if "要压缩的聊天" in c.body["messages"][1]["content"]]
+        shown = [c for c in served.calls if "答应过：周六见" in c.body["messages"][1]["content"]]
+    (dialogue,) = Run(tmp_path / "r").dialogues().values()
+    upto = [s.upto for s in dialogue.summaries or []]
+    assert len(dialogue.messages) == 20
+    assert upto == ([] if summary == "none" else [8])
+    assert len(folded) == (len(upto) if summary == "toy" else 0) and bool(shown) == (summary == "toy")
+    manifest = Run(tmp_path / "r").manifest()
+    assert manifest["settings"]["summary"] == summary or manifest["settings"]["summary"]["name"] == "toy"
+    assert manifest["hashes"]["summary"] == (summary if summary != "toy" else served.url)
+
+
+def test_the_pace_is_a_setting_of_the_run(tmp_path: Path, server: Served) -> None:
+    systems = write_systems(tmp_path / "systems.yaml", server.url)
+    command = ["run", "--system", "toy", "--cases", "1", "--max-messages", "9", "--systems", str(systems)]
+    pace = ["--min-gap", "45", "--follow-up-delays", "50, 90", "--typing-speed", "60"]
+    result = CliRunner().invoke(app, [*command, *pace, "--run", str(tmp_path / "r")])
+    assert result.exit_code == 0, result.output
+    (dialogue,) = Run(tmp_path / "r").dialogues().values()
+    for speaker in ("a", "b"):
+        own = [m.at for m in dialogue.messages if m.speaker == speaker]
+        assert all((later - earlier).total_seconds() >= 45 for earlier, later in pairwise(own))
+    assert dialogue.asks is not None
+    assert {a.interrupted for a in dialogue.asks if a.previous_draft} <= {"typing", "waiting"}
+    limits = Run(tmp_path / "r").manifest()["settings"]["limits"]
+    assert (limits["min_gap_s"], limits["follow_up_delays"], limits["typing_chars_per_minute"]) == (45, [50, 90], 60)
+    # The same command again: the settings on disk are read as the same ones.
+    assert CliRunner().invoke(app, [*command, *pace, "--run", str(tmp_path / "r")]).exit_code == 0
+    refused = CliRunner().invoke(app, [*command, "--run", str(tmp_path / "r")])
+    assert isinstance(refused.exception, RunError) and "settings.limits" in str(refused.exception)
 
 
 def test_two_commands_in_one_folder(tmp_path: Path, server: Served) -> None:

@@ -1,6 +1,8 @@
 """Prefix reuse, as the embedded server itself reports it: z is computed once in a session, not at every ask."""
 
 import asyncio
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,3 +77,25 @@ def test_every_ask_but_the_first_finds_z_in_the_cache(tmp_path: Path, policy: st
 def test_a_changing_z_would_be_seen(tmp_path: Path) -> None:
     replies, z = asyncio.run(asks("chat", tmp_path / "calls.jsonl", disturb=True))
     assert all((reply.cached_tokens or 0) < z // 2 for reply in replies[1:])
+
+
+def test_the_server_itself_holds_a_decision_to_its_form(tmp_path: Path) -> None:
+    """A base model that was never taught JSON: what it writes has the form of a decision because the schema says so,
+    down to the time stamp (llama.cpp takes no backslash classes in a pattern and would let anything pass)."""
+    system = System.model_validate(
+        {"name": "g", "endpoint": "embedded", "model": GEMMA, "server": "llama.cpp", "policy": "chat", "max_tokens": 120}
+    )
+
+    async def written() -> list[Reply]:
+        async with EmbeddedServer(GEMMA, slots=1) as server, server.client() as client:
+            watched = Watched(client)
+            player = Player(system, 600, 12).sit(make_seats()["a"], watched, "0")
+            for i in range(2):
+                await player.decide(Asked("a", 20 * i, (Sent("b", "周末有空没", 0),), None))
+            return [reply for _, reply in watched.seen]
+
+    whole = [json.loads(reply.text) for reply in asyncio.run(written()) if not reply.truncated]
+    assert whole
+    for value in whole:
+        assert value["role"] == "林晓雯" and set(value["response"]) == {"content", "timestamp", "end"}
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", value["response"]["timestamp"])

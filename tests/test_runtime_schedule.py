@@ -191,6 +191,18 @@ def test_going_on_asks_the_policies_only_for_what_comes_after_the_log() -> None:
         asyncio.run(play("d", make_seats(), {}, limits, evaluated_role="a", logged=whole.asks[1:3]))
 
 
+def test_going_on_keeps_errors_labels_and_calls_of_the_log() -> None:
+    dialogue = dialogue_of(Rules(horizon_s=600), {"a": [Plan("好", 5), Plan("嗯", 9)], "b": [Plan("去哪", 3)]})
+    assert dialogue.asks is not None
+    dialogue.asks[0].recovered, dialogue.asks[0].call = "asked twice", "c1"
+    silent = next(a for a in dialogue.asks if a.decision and a.decision.end)
+    silent.decision, silent.action, silent.error, silent.call = None, None, "role is missing", "c2"
+    again = asyncio.run(
+        play("d", make_seats(), {}, Rules(horizon_s=600), evaluated_role="a", logged=dialogue.asks)
+    )
+    assert again.to_line() == dialogue.to_line()
+
+
 def test_replay_refuses_a_log_that_does_not_fit() -> None:
     dialogue = dialogue_of(Rules(horizon_s=600), {"a": [Plan("好", 5)], "b": [Plan("去哪", 3)]})
     assert dialogue.asks is not None
