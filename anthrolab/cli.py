@@ -264,8 +264,7 @@ def doctor(
 
     Example: anthrolab doctor --system gemma-3-270m
     """
-    from anthrolab.models import advice, probe
-    from anthrolab.models.doctor import diagnose, lines
+    from anthrolab.models import advice, doctor, probe, probe_text
     from anthrolab.models.systems import default_systems_path, find_system, load_systems
 
     known = load_systems(systems or default_systems_path())
@@ -273,13 +272,13 @@ def doctor(
         entry = find_system(known, system)
         _say(f"asking {entry.name} some twenty short questions (at most {probe.LIMIT_S:g} s)")
         found = probe.probe(entry)
-        for line in advice.lines(entry, found):
+        for line in probe_text.lines(entry, found):
             typer.echo(line)
         if not advice.advise(entry, found).serves:
             raise typer.Exit(1)
         return
-    checks = diagnose(known)
-    for line in lines(checks):
+    checks = doctor.diagnose(known)
+    for line in doctor.lines(checks):
         typer.echo(line)
     if any(check.status == "fail" for check in checks):
         raise typer.Exit(1)

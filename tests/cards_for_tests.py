@@ -1,7 +1,10 @@
 """Two small people and a scenario, for tests that need any card at all."""
 
+import shutil
 from datetime import datetime
+from pathlib import Path
 
+from anthrolab.cards.library import default_cards_dir
 from anthrolab.cards.persona import ExpressionHabits, HardFacts, Persona
 from anthrolab.cards.scenario import Opener, Scenario, Side, Sides
 from anthrolab.runtime.dialogue import Speaker
@@ -57,3 +60,11 @@ def make_scenario(**changes: object) -> Scenario:
 def make_seats() -> dict[Speaker, Seat]:
     """Both seats of the two small people."""
     return seats(make_persona(), make_persona("p91", "周子航", 29), make_scenario())
+
+
+def copy_cards(folder: Path) -> Path:
+    """A copy of the personas, scenarios and bindings that come with anthrolab."""
+    for name in ("personas", "scenarios"):
+        shutil.copytree(default_cards_dir() / name, folder / name)
+    shutil.copy(default_cards_dir() / "bindings.yaml", folder)
+    return folder

@@ -1,6 +1,5 @@
 """Loading cards: every problem is a line that names the file, the field and the fix."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,16 +7,13 @@ from pathlib import Path
 import pytest
 
 from anthrolab.cards.library import CardError, default_cards_dir, load_library
+from tests.cards_for_tests import copy_cards
 
 
 @pytest.fixture
 def cards(tmp_path: Path) -> Path:
     """A copy of the cards in a folder with a Chinese name."""
-    folder = tmp_path / "卡片"
-    for name in ("personas", "scenarios"):
-        shutil.copytree(default_cards_dir() / name, folder / name)
-    shutil.copy(default_cards_dir() / "bindings.yaml", folder)
-    return folder
+    return copy_cards(tmp_path / "卡片")
 
 
 def edit(path: Path, old: str, new: str) -> None:

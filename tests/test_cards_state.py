@@ -7,6 +7,7 @@ import pytest
 
 from anthrolab.cards.library import CardError, default_cards_dir, load_library
 from anthrolab.cards.skill import MAX_CHARS, SKILLS, Skill, SkillError, default_skills_dir, load_skills, skill_versions
+from tests.cards_for_tests import copy_cards
 
 
 @pytest.fixture
@@ -65,11 +66,7 @@ def test_broken_skill_files_name_the_file(skills: Path) -> None:
 
 @pytest.fixture
 def cards(tmp_path: Path) -> Path:
-    folder = tmp_path / "卡片"
-    for name in ("personas", "scenarios"):
-        shutil.copytree(default_cards_dir() / name, folder / name)
-    shutil.copy(default_cards_dir() / "bindings.yaml", folder)
-    return folder
+    return copy_cards(tmp_path / "卡片")
 
 
 def remember(cards: Path, name: str, text: str) -> Path:

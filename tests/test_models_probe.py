@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from anthrolab.models.advice import WIDTH, advise, lines
+from anthrolab.models.advice import advise
 from anthrolab.models.client import ModelError, Reply
 from anthrolab.models.findings import (
     NOT_SENT,
@@ -26,6 +26,7 @@ from anthrolab.models.findings import (
     read_line,
 )
 from anthrolab.models.probe import CAP, COUNT, probe
+from anthrolab.models.probe_text import WIDTH, lines
 from anthrolab.models.scripted import Answer, Call, reply_body, serve
 from anthrolab.models.systems import System, load_systems
 
@@ -103,7 +104,7 @@ class Server:
         if "enable_thinking" in self.switches and "chat_template_kwargs" in body:
             return bool(body["chat_template_kwargs"]["enable_thinking"])
         if "reasoning_effort" in self.switches and "reasoning_effort" in body:
-            return str(body["reasoning_effort"]) == "medium"
+            return str(body["reasoning_effort"]) in ("medium", "high")
         if "no_think_suffix" in self.switches and last.endswith(("/think", "/no_think")):
             return last.endswith("/think") and not last.endswith("/no_think")
         return self.thinks
@@ -141,9 +142,7 @@ HOSTED = Server(
 )  # fmt: skip
 QWEN_BEHIND_A_GATEWAY = Server(refuses=("chat_template_kwargs", "reasoning_effort"), switches=("no_think_suffix",))
 DEAF = Server(deaf=("response_format", "structured_outputs"), dumb=True, thinks=False, switches=())
-SERVERS = {
-    name: server for name, server in globals().items() if isinstance(server, Server)
-}
+SERVERS = {name: server for name, server in globals().items() if isinstance(server, Server)}
 
 
 def asked(server: Server, /, **fields: Any) -> tuple[System, list[Finding], list[Call]]:
@@ -162,7 +161,7 @@ def notes(entry: System, found: Sequence[Finding]) -> str:
 
 
 def test_a_full_vllm_server_needs_no_changes_and_few_short_requests() -> None:
-    entry, found, calls = asked(FULL_VLLM, thinking=False, thinking_style="enable_thinking")
+    entry, found, calls = asked(FULL_VLLM, thinking=False, thinking_style="enable_thinking", max_tokens=2048)
     advice = advise(entry, found)
     assert advice.serves
     assert {name: value for name, value in advice.settings.items() if value != getattr(entry, name)} == {}
@@ -284,6 +283,17 @@ def test_a_hosted_reasoning_model_is_brought_to_work_step_by_step() -> None:
     }  # fmt: skip
 
 
+def test_the_entrys_own_words_for_effort_are_the_ones_that_are_tried() -> None:
+    server = Server(
+        refuses=("reasoning_effort=medium", "reasoning_effort=none"), switches=("reasoning_effort",), thinks=False
+    )
+    for thinking, word in ((True, "high"), (False, "low")):
+        own = {"thinking": thinking, "thinking_style": "reasoning_effort", "sampling": {"reasoning_effort": word}}
+        entry, found, _ = asked(server, **own)
+        assert outcome(found, "json_schema", Way("reasoning_effort", thinking, word)) == "ok"
+        assert not advise(entry, found).reasons
+
+
 def test_refused_samplers_are_taken_out() -> None:
     sampling = {"top_k": 5, "provider": "x"}
     entry, found, _ = asked(Server(refuses=("top_k",)), sampling=sampling)
@@ -314,7 +324,9 @@ def test_a_dead_server_is_one_finding() -> None:
 def test_a_server_that_refuses_everything_is_quoted() -> None:
     entry, found, calls = asked(Server(refuses=("model",)))
     assert len(calls) == 2
-    assert advise(entry, found).problems == ["the plainest request is refused: answered 400 with 'model is not supported here'"]
+    assert advise(entry, found).problems == [
+        "the plainest request is refused: answered 400 with 'model is not supported here'"
+    ]
 
 
 def test_a_model_that_obeys_no_form_cannot_serve_the_chat_policy() -> None:
@@ -354,12 +366,14 @@ def test_the_time_of_a_probe_is_limited() -> None:
     assert not advise(entry, found).serves
     with serve(lambda call: Answer(hang=True) if call.number > 4 else FULL_VLLM(call)) as served:
         entry = system(served.url)
-        found = probe(entry, limit_s=2)
+        found = probe(entry, limit_s=3)
     assert outcome(found, "length cap") == "not asked"
-    assert "not everything was asked: the probe's 2 s are over" in notes(entry, found)
+    assert "not everything was asked: the probe's 3 s are over" in notes(entry, found)
 
 
-@pytest.mark.parametrize(("server", "field"), [("vllm", "structured_outputs"), ("llama.cpp", "grammar"), ("openai", "")])
+@pytest.mark.parametrize(
+    ("server", "field"), [("vllm", "structured_outputs"), ("llama.cpp", "grammar"), ("openai", "")]
+)
 def test_a_base_model_is_asked_for_completions_a_line_and_a_cut(server: str, field: str) -> None:
     entry, found, calls = asked(Server(), server=server, policy="transcript")
     assert {call.path for call in calls} == {"/v1/completions"}
@@ -373,7 +387,9 @@ def test_a_base_model_is_asked_for_completions_a_line_and_a_cut(server: str, fie
 
 
 def test_the_real_embedded_base_model() -> None:
-    entry = System(name="e", endpoint="embedded", model="gemma3-270m", server="llama.cpp", policy="transcript")
+    entry = system(
+        "embedded", model="gemma3-270m", server="llama.cpp", policy="transcript", sampling={"temperature": 0}
+    )
     found = probe(entry)
     assert [(f.asked, f.outcome) for f in found] == [("one line", "ok"), ("line", "ok"), ("length cap", "ok")]
     assert advise(entry, found).serves
@@ -402,11 +418,9 @@ def test_every_text_fits_the_terminal_and_its_settings_can_be_copied(
     assert set(advice.reasons) == {n for n, v in advice.settings.items() if v != getattr(entry, n)}
     kept = {k: v for k, v in entry.model_dump().items() if k not in advice.settings}
     head = [f"    {name}: {json.dumps(value)}" for name, value in kept.items() if name != "name"]
-    copied = [line for line in text if line.startswith("    ") and (": " in line) and advice.serves]
-    start = next((i for i, line in enumerate(text) if line.startswith("settings to use")), len(text))
-    copied = [line for line in text[start + 1 :] if line.startswith("    ") and not line.startswith("    -")]
     if advice.serves:
-        copied = copied[: next((i for i, line in enumerate(copied) if not re.match(r"    (#|[a-z_]+: )", line)), None)]
+        below = text[next(i for i, line in enumerate(text) if line.startswith("settings to use")) + 1 :]
+        copied = below[: below.index("")]
         path = tmp_path / "systems.yaml"
         path.write_text("\n".join(["systems:", "  - name: x", *head, *copied, ""]), encoding="utf-8")
         assert load_systems(path)["x"] == entry.model_copy(update=advice.settings)
@@ -455,7 +469,9 @@ def test_reading_a_line_and_an_error() -> None:
     assert read_line(Reply("[07:31] Zoe: hi there"))[0] == read_line(Reply("[07:31] Zoe: hi there\n"))[0] == "ok"
     assert read_line(Reply("[07:31] Ann: hi there"))[0] == "ignored"
     url = "http://h/v1, model 'm'"
-    error = ModelError("rejected", f"{url}: answered 400 with 'no: not so'; check the model's name, the key and the parameters")
+    error = ModelError(
+        "rejected", f"{url}: answered 400 with 'no: not so'; check the model's name, the key and the parameters"
+    )
     assert read_error(error) == ("refused", "", "answered 400 with 'no: not so'")
     empty = ModelError("empty", f"{url}: answered with an empty message (finish_reason length); check max_tokens")
     assert read_error(empty)[:2] == ("cut off", "unseen")

@@ -179,10 +179,11 @@ def test_thinking_is_sent_in_the_servers_own_way(style, thinking, body):
 
 
 def test_the_no_think_suffix_stands_at_the_last_user_message_and_leaves_the_callers_list_alone():
-    made = system(thinking_style="no_think_suffix", thinking=False).request(messages=MESSAGES)
+    talk = [*MESSAGES, {"role": "user", "content": "人呢"}, {"role": "assistant", "content": "在"}]
+    made = system(thinking_style="no_think_suffix", thinking=False).request(messages=talk)
     assert made.messages is not None
-    assert [m["content"] for m in made.messages] == ["设定", "在吗 /no_think"]
-    assert MESSAGES[1]["content"] == "在吗"
+    assert [m["content"] for m in made.messages] == ["设定", "在吗", "人呢 /no_think", "在"]
+    assert talk[2]["content"] == "人呢"
 
 
 def test_sampling_wins_over_what_thinking_would_send():

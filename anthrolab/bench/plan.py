@@ -71,21 +71,32 @@ def begin_manifest(
         "counts": {},
         "judges": {},
     }
-    run.check_own()
-    # A run without a dialogue may begin again with other settings: a mended endpoint needs no new folder.
-    if (run.path / "manifest.json").exists() and run.has_dialogues:
-        old = run.manifest()
-        check_same(old, manifest, str(run.path / "manifest.json"))
+    old = begun(run, manifest)
+    if old is not None:
         before = old["settings"]["cases"]
         if len(wanted) < len(before):
             progress(f"{run.path}: plans {len(before)} cases already, and a plan does not shrink; for fewer use another --run")
         manifest["settings"]["cases"] = before + [c for c in wanted if c not in before]
         # A copied or renamed folder keeps its run's name: the ids of its dialogues begin with it.
         manifest |= {key: old[key] for key in ("run", "code", "versions", "counts", "judges")}
-    elif not (run.path / "manifest.json").exists() and (run.path / "dialogues.jsonl").exists():
-        raise RunError(f"{run.path}: holds dialogues but no manifest.json; use another --run, or remove the folder")
     run.write_manifest(manifest)
     return manifest
+
+
+def begun(run: Run, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The manifest that a run was begun with; None if it begins now. RunError if the two do not agree.
+
+    A run without a dialogue may begin again with other settings: a mended endpoint needs no new folder.
+    """
+    run.check_own()
+    path = run.path / "manifest.json"
+    if path.exists() and run.has_dialogues:
+        old = run.manifest()
+        check_same(old, manifest, str(path))
+        return old
+    if not path.exists() and (run.path / "dialogues.jsonl").exists():
+        raise RunError(f"{run.path}: holds dialogues but no manifest.json; use another --run, or remove the folder")
+    return None
 
 
 def planned_dialogues(run: Run, jobs: list[Job]) -> dict[str, Dialogue]:

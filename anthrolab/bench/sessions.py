@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from anthrolab.bench.manifest import check_same, code_hash, library_versions
-from anthrolab.bench.plan import Progress, with_new
+from anthrolab.bench.manifest import code_hash, library_versions
+from anthrolab.bench.plan import Progress, begun, with_new
 from anthrolab.bench.settings import NO_PACE, Limits, Pace, State, chat_system_for
 from anthrolab.bench.stage import Stage
-from anthrolab.bench.store import Run, RunError
+from anthrolab.bench.store import Run
 from anthrolab.cards.library import Library, default_cards_dir, load_library
 from anthrolab.cards.memory import Memory
 from anthrolab.cards.series import Series
@@ -17,6 +17,7 @@ from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.client import ModelError
 from anthrolab.models.opening import model_identity, open_models
 from anthrolab.models.systems import System, default_systems_path, find_partner, find_system, load_systems
+from anthrolab.runtime.auxiliary import Auxiliary
 from anthrolab.runtime.dialogue import Speaker
 from anthrolab.runtime.memory import Updater
 from anthrolab.runtime.prompt import prompts_hash
@@ -96,7 +97,7 @@ async def _sessions(
                     table = seats(a, b, scenario, memories=memories, skills=state.skills)
                     dialogue = await stage.play(dialogue_id, table, log, salt, tested_role=role)
                     run.add_dialogue(dialogue)
-                updater = Updater(Recorded(writer, log), remembers, salt)
+                updater = Updater(Auxiliary(Recorded(writer, log), remembers), salt)
                 for speaker, pair in owners.items():
                     update = updates.get((dialogue_id, pair[0]))
                     if update is None:
@@ -147,14 +148,10 @@ def _manifest(
         "counts": {},
         "judges": {},
     }
-    run.check_own()
-    if (run.path / "manifest.json").exists() and run.has_dialogues:
-        old = run.manifest()
-        check_same(old, manifest, str(run.path / "manifest.json"))
+    old = begun(run, manifest)
+    if old is not None:
         manifest |= {key: old[key] for key in ("run", "counts", "judges")}
         manifest["code"] = with_new(old["code"], code_hash())
         manifest["versions"] = with_new(old["versions"], library_versions())
-    elif not (run.path / "manifest.json").exists() and run.has_dialogues:
-        raise RunError(f"{run.path}: holds dialogues but no manifest.json; use another --run, or remove the folder")
     run.write_manifest(manifest)
     return manifest

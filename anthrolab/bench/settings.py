@@ -10,6 +10,7 @@ from anthrolab.cards.skill import Skill, default_skills_dir, load_skills
 from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.opening import Models, model_identity
 from anthrolab.models.systems import System, find_system
+from anthrolab.runtime.auxiliary import Auxiliary
 from anthrolab.runtime.history import Summariser
 from anthrolab.runtime.schedule import Rules
 from anthrolab.runtime.summary_model import ModelSummariser
@@ -101,7 +102,8 @@ class State:
     async def summariser(self, models: Models, log: CallLog, salt: str) -> Summariser | None:
         """The summariser of one dialogue; its calls go into the dialogue's log."""
         if isinstance(self.summary, System):
-            return ModelSummariser(Recorded(await models.client(self.summary), log), self.summary, salt)
+            client = Recorded(await models.client(self.summary), log)
+            return ModelSummariser(Auxiliary(client, self.summary), salt)
         return RulesSummariser() if self.summary == "rules" else None
 
 

@@ -1,8 +1,6 @@
-"""From the findings of a probe to the settings of systems.yaml, and both as text: pure."""
+"""From the findings of a probe to the settings of systems.yaml: pure."""
 
-import json
-import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
@@ -10,9 +8,6 @@ from pydantic import JsonValue
 from anthrolab.models.findings import MEANINGS, NO_REPLY, NOT_SENT, Finding, Outcome, Way, find, own_way
 from anthrolab.models.structured import RUNGS
 from anthrolab.models.systems import System, without_samplers
-
-WIDTH = 100
-"""Columns of the terminal that the text is written for."""
 
 RANK: dict[Outcome, int] = {"ok": 3, "mended": 2, "in reasoning": 2, "cut off": 1}
 """How well an answer in JSON serves; from 2 on it can be used, the others are 0."""
@@ -54,7 +49,7 @@ def crossed_ways(system: System, found: Sequence[Finding]) -> list[Way]:
 
 
 def on_the_ladder(found: Sequence[Finding], way: Way) -> Finding | None:
-    """What a run would get: the first rung that is not refused, and the prompt's if that rung holds nobody."""
+    """What a run would get: the first rung that is not refused, or the prompt's reply if that rung holds it to nothing."""
     tried = [f for rung in RUNGS if (f := find(found, rung, way)) and f.outcome not in NO_REPLY]
     return find(found, "prompt", way) if tried and tried[0].outcome == "ignored" else next(iter(tried), None)
 
@@ -104,7 +99,9 @@ def _advise_cap(system: System, found: Sequence[Finding], advice: Advice) -> Non
 def _advise_line(found: Sequence[Finding], advice: Advice) -> None:
     """Whether a base model can be held to the form of a line."""
     if (line := find(found, "line")) and line.outcome != "ok" and not advice.problems:
-        advice.problems.append(f"the form of a line is {line.outcome}: {line.detail}; is `server` right, and new enough?")
+        advice.problems.append(
+            f"the form of a line is {line.outcome}: {line.detail}; is `server` right, and new enough?"
+        )
     if (stop := find(found, "one line")) and stop.outcome == "ignored":
         advice.notes.append("a completion does not end at its stop sequence: the run would read only its first line")
 
@@ -124,8 +121,8 @@ def _advise_thinking(system: System, found: Sequence[Finding], advice: Advice) -
     best = max(fitting or tame, key=lambda w: (RANK.get(outcome(w), 0), w == own))
     advice.settings |= best.settings(system.model_copy(update=advice.settings))
     asked = find(found, "prompt", own)
-    if asked and asked.outcome == "refused":
-        reason = f"{own} is refused: {asked.detail}"
+    if asked and asked.outcome in NO_REPLY:
+        reason = f"{own} is {asked.outcome}: {asked.detail}"
     elif want is not None and own not in fitting:
         reason = f"{own} does not {'make it think' if want else 'stop its thinking'}"
     else:
@@ -150,7 +147,11 @@ def _note_thinking(system: System, found: Sequence[Finding], advice: Advice, bes
     if form and form.outcome == "cut off" and form.thought in ("yes", "unseen"):
         advice.notes.append(f"thinking leaves no room for the answer ({form.detail}); raise max_tokens")
     if schema and schema.outcome in ("refused", "ignored"):
-        held = "the next rung of the ladder is used" if schema.outcome == "refused" else "only the prompt asks for the form"
+        held = (
+            "the next rung of the ladder is used"
+            if schema.outcome == "refused"
+            else "only the prompt asks for the form"
+        )
         advice.notes.append(f"json_schema is {schema.outcome}: {held}")
 
 
@@ -163,7 +164,11 @@ def _advise_role(system: System, found: Sequence[Finding], advice: Advice) -> No
     if taken.outcome in ("ok", "in reasoning"):
         advice.settings["system_role"] = True
         advice.reasons["system_role"] = taken.detail
-    elif folded and (folded.outcome in ("ok", "in reasoning") or taken.outcome in NO_REPLY) and folded.outcome not in NO_REPLY:
+    elif (
+        folded
+        and (folded.outcome in ("ok", "in reasoning") or taken.outcome in NO_REPLY)
+        and folded.outcome not in NO_REPLY
+    ):
         advice.settings["system_role"] = False
         advice.reasons["system_role"] = f"a system message is {taken.outcome}: {taken.detail}"
     elif folded and {taken.outcome, folded.outcome} <= {"refused", "failed"}:
@@ -184,84 +189,9 @@ def _advise_judge(system: System, found: Sequence[Finding], advice: Advice) -> N
     sampling = advice.settings.get("sampling", system.sampling)
     assert isinstance(sampling, dict)
     if "temperature" in sampling:
-        advice.notes.append("as a judge it takes no temperature: give the judge an entry with sampling: {temperature: null}")
+        advice.notes.append(
+            "as a judge it takes no temperature: give the judge an entry with sampling: {temperature: null}"
+        )
     else:
         advice.settings["sampling"] = {**sampling, "temperature": None}
         advice.reasons.setdefault("sampling", f"as a judge: {judge.detail}")
-
-
-def lines(system: System, found: Sequence[Finding]) -> Iterator[str]:
-    """The matrix, what else was found, and the settings to use, in WIDTH columns."""
-    advice = advise(system, found)
-    asked = sum(f.outcome != "not asked" for f in found)
-    where = "embedded" if system.embedded else system.endpoint
-    yield from _wrapped(f"{system.name}: {system.model} at {where} ({system.server}, {system.policy}); {asked} requests")
-    yield ""
-    crossed = [f for f in found if f.asked in (*RUNGS, "line")] if system.policy == "chat" else []
-    if crossed:
-        yield from _matrix(system, crossed)
-        yield ""
-    for f in found:
-        if f not in crossed and f.asked not in ("max_tokens_field", "sampling"):
-            yield from _wrapped(f"{_name(system, f.asked):<26}{f.outcome:<14}{f.detail}", 40)
-    seen = [f"{outcome} = {MEANINGS[outcome]}" for outcome in MEANINGS if any(f.outcome == outcome for f in found)]
-    if any(f.thought == "unseen" for f in found):
-        seen.append("unseen = more tokens were counted than were sent")
-    if seen:
-        yield ""
-        yield from _wrapped("; ".join(seen))
-    if advice.serves:
-        yield ""
-        yield f"settings to use (systems.yaml, {system.name}):{'' if advice.settings else ' those of the entry'}"
-    for name, value in advice.settings.items() if advice.serves else ():
-        if name in advice.reasons:
-            was = json.dumps(getattr(system, name), ensure_ascii=False)
-            yield from _wrapped(f"    # instead of {was}: {advice.reasons[name]}", "    # ")
-        yield f"    {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-    if advice.notes:
-        yield ""
-        yield "notes:"
-    for note in advice.notes:
-        yield from _wrapped(f"  - {note}", 4)
-    yield ""
-    for problem in advice.problems:
-        yield from _wrapped(f"cannot serve policy {system.policy}: {problem}", 4)
-    if advice.serves:
-        yield f"can serve policy {system.policy}"
-
-
-def _matrix(system: System, crossed: Sequence[Finding]) -> Iterator[str]:
-    """Thinking x structured output, and what the server said or sent where that was not as asked."""
-    columns = list(dict.fromkeys(f.asked for f in crossed))
-    yield f"{'thinking':<26}{'thinks':<8}{''.join(f'{_name(system, c):<16}' for c in columns)}".rstrip()
-    for way in dict.fromkeys(f.way for f in crossed):
-        usual = find(crossed, "prompt", way)
-        cells = [_cell(find(crossed, column, way), usual) for column in columns]
-        yield f"{way!s:<26}{usual.thought if usual else '':<8}{''.join(f'{c:<16}' for c in cells)}".rstrip()
-    told: set[tuple[str, Outcome]] = set()
-    for f in crossed:
-        same = {(f.detail, f.outcome), *(() if f.outcome in NO_REPLY else ((f.asked, f.outcome),))}
-        if f.outcome not in ("ok", "not asked") and not same & told:
-            yield from _wrapped(f"  {f.way}, {_name(system, f.asked)}: {f.outcome}, {f.detail}", 4)
-            told |= same
-    unasked, turns = thinks(crossed, NOT_SENT), dict.fromkeys(way.style for way in turning_ways(crossed))
-    if unasked is not None:
-        yield f"  it {'thinks' if unasked else 'does not think'} unasked; what changes that: {', '.join(turns) or 'nothing'}"
-
-
-def _cell(f: Finding | None, usual: Finding | None) -> str:
-    if f is None or f.outcome == "not asked":
-        return "-"
-    if f.outcome == "ok" and usual and usual.thought and f.thought and (f.thought == "no") != (usual.thought == "no"):
-        return "ok, no thought" if f.thought == "no" else "ok, thinks"
-    return f.outcome
-
-
-def _name(system: System, asked: str) -> str:
-    """What a column is called: the constraint on a line by its name at this server."""
-    return {"vllm": "regex", "llama.cpp": "grammar"}.get(system.server, asked) if asked == "line" else asked
-
-
-def _wrapped(text: str, indent: int | str = 2) -> list[str]:
-    after = indent if isinstance(indent, str) else " " * indent
-    return textwrap.wrap(text, WIDTH, subsequent_indent=after, drop_whitespace=True, break_on_hyphens=False) or [""]

@@ -111,7 +111,9 @@ class _Asker:
         system = self.system.model_copy(update=way.settings(self.system))
         if asked == "line":
             params = constraint(system)
-            return await self.ask(asked, read_line, system.request(messages=user("Say good morning."), params=params), way)
+            return await self.ask(
+                asked, read_line, system.request(messages=user("Say good morning."), params=params), way
+            )
         request = system.request(messages=user(DRINK if asked == "json_schema" else TOLD))
         return await self.ask(asked, read_json, with_format(request, SCHEMA, asked), way)
 
@@ -137,7 +139,9 @@ async def _chat(asker: _Asker) -> list[Finding]:
     ways, forms = crossed_ways(entry, found), CONSTRAINED[: 3 if constraint(entry) else 2]
     found += await asyncio.gather(*(asker.structured(way, form) for way in ways for form in forms))
     asker.system = entry.model_copy(update=advise(entry, found).settings)
-    return found + [f for group in await asyncio.gather(_role(asker), _row(asker), _cap(asker), _judge(asker)) for f in group]
+    return found + [
+        f for group in await asyncio.gather(_role(asker), _row(asker), _cap(asker), _judge(asker)) for f in group
+    ]
 
 
 async def _plainest(asker: _Asker) -> list[Finding]:

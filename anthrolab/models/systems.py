@@ -76,7 +76,8 @@ class System(BaseModel):
         "sampling.reasoning_effort; no_think_suffix: /think or /no_think after the last user message",
     )
     system_role: bool = Field(
-        default=True, description="false: the server takes no system message; its text goes before the first user message"
+        default=True,
+        description="false: the server takes no system message; its text goes before the first user message",
     )
     sampling: dict[str, JsonValue] = Field(
         default_factory=dict,

@@ -6,22 +6,20 @@ what does not fit. Every version is kept by the caller; nothing here overwrites 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
 
 from anthrolab.cards.memory import MAX_CHARS, MAX_LINES, SECTIONS, Memory, Section
-from anthrolab.models.client import ModelClient, Reply, Request
+from anthrolab.models.client import Reply
 from anthrolab.models.fence import fenced, quoted
 from anthrolab.models.json_text import read_object
-from anthrolab.models.reask import Read, ask_for
-from anthrolab.models.structured import Ladder
-from anthrolab.models.systems import System
+from anthrolab.models.reask import Read
+from anthrolab.runtime.auxiliary import Auxiliary, chat_lines
 from anthrolab.runtime.dialogue import Dialogue, Record, Speaker, other
 from anthrolab.runtime.history import Said
 from anthrolab.runtime.prompt import template
-from anthrolab.runtime.summary_model import chat_lines
 from anthrolab.runtime.text import FAREWELLS, normalise
 
 SCHEMA: dict[str, Any] = {
@@ -67,12 +65,10 @@ class MemoryUpdate(Record):
 
 @dataclass(frozen=True)
 class Updater:
-    """U: asks `system`, a chat model, for the new version; `salt` names run and series."""
+    """U: has `auxiliary`, a chat model, write the new version; `salt` names run and series."""
 
-    client: ModelClient
-    system: System
+    auxiliary: Auxiliary
     salt: str
-    ladder: Ladder = field(default_factory=Ladder)
 
     async def update(self, known: Memory | None, dialogue: Dialogue, owner: Speaker) -> MemoryUpdate:
         """The memory of speaker `owner` after a session of known personas and known start.
@@ -86,36 +82,25 @@ class Updater:
         instructions = template("memory_update").substitute(
             owner=side.name, partner=about.name, max_lines=MAX_LINES, max_chars=MAX_CHARS
         )
-        asked = template("memory_update_ask").substitute(
+        question = template("memory_update_ask").substitute(
             known=_known(known),
             date=f"{dialogue.start:%Y-%m-%d}",
             chat=chat_lines([Said(m.at, dialogue.speakers[m.speaker].name, m.content) for m in dialogue.messages]),
         )
-
-        def make(number: int, error: str | None) -> Request:
-            user = asked if error is None else f"{asked}\n\n{template('blocks/again').substitute(error=error)}"
-            messages = [{"role": "system", "content": instructions}, {"role": "user", "content": user}]
-            salt = f"{self.salt}/{dialogue.dialogue_id}/memory-{owner}/{number}"
-            return self.system.request(messages=messages, salt=salt)
-
-        async def ask(request: Request) -> Reply:
-            return (await self.ladder.ask(self.client, request, SCHEMA))[0]
-
-        outcome, reply = await ask_for(ask, make, read_sections)
+        salt = f"{self.salt}/{dialogue.dialogue_id}/memory-{owner}"
+        outcome, reply = await self.auxiliary.ask(instructions, question, SCHEMA, salt, read_sections)
+        update = MemoryUpdate(
+            after=dialogue.dialogue_id, owner=side.persona, partner=about.persona, memory=known,
+            error=outcome.error, recovered=outcome.recovered, call=reply.call,
+        )  # fmt: skip
         if outcome.value is None:
-            return MemoryUpdate(
-                after=dialogue.dialogue_id, owner=side.persona, partner=about.persona, memory=known,
-                error=outcome.error, call=reply.call,
-            )  # fmt: skip
+            return update
         kept, dropped = durable(outcome.value)
         memory = Memory(
             owner=side.persona, partner=about.persona, version=(known.version if known else 0) + 1,
             as_of=dialogue.start.date(), **kept,
         )  # fmt: skip
-        return MemoryUpdate(
-            after=dialogue.dialogue_id, owner=side.persona, partner=about.persona, memory=memory, dropped=dropped,
-            recovered=outcome.recovered, call=reply.call,
-        )  # fmt: skip
+        return update.model_copy(update={"memory": memory, "dropped": dropped})
 
 
 def read_sections(reply: Reply) -> Read[Mapping[Section, list[str]]]:

@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from anthrolab.models.client import ModelClient, ModelError, Reply, Request
+from anthrolab.models.client import ModelError, Reply
 from anthrolab.models.fence import fenced, quoted
 from anthrolab.models.json_text import read_object
-from anthrolab.models.reask import Read, ask_for
-from anthrolab.models.structured import Ladder
-from anthrolab.models.systems import System
+from anthrolab.models.reask import Read
+from anthrolab.runtime.auxiliary import Auxiliary, chat_lines
 from anthrolab.runtime.dialogue import Summary, SummaryKind
 from anthrolab.runtime.history import KINDS, Notes, Said
 from anthrolab.runtime.prompt import template
@@ -33,31 +32,22 @@ SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class ModelSummariser:
-    """Asks `system` for the notes; `salt` names the dialogue."""
+    """Has `auxiliary` write the notes; `salt` names the dialogue."""
 
-    client: ModelClient
-    system: System
+    auxiliary: Auxiliary
     salt: str
-    ladder: Ladder = field(default_factory=Ladder)
 
     async def note(self, known: Summary | None, said: Sequence[Said]) -> Notes:
         """The notes. ModelError `not_json` after a second reply that breaks the contract."""
-        asked = template("summarise_ask").substitute(known=_known(known), chat=chat_lines(said))
+        question = template("summarise_ask").substitute(known=_known(known), chat=chat_lines(said))
         upto = known.upto if known else 0
-
-        def make(number: int, error: str | None) -> Request:
-            user = asked if error is None else f"{asked}\n\n{template('blocks/again').substitute(error=error)}"
-            messages = [{"role": "system", "content": template("summarise").template}, {"role": "user", "content": user}]
-            return self.system.request(messages=messages, salt=f"{self.salt}/summary{upto}/{number}")
-
-        async def ask(request: Request) -> Reply:
-            return (await self.ladder.ask(self.client, request, SCHEMA))[0]
-
-        outcome, _reply = await ask_for(ask, make, lambda reply: read_notes(reply, known))
+        outcome, _reply = await self.auxiliary.ask(
+            template("summarise").template, question, SCHEMA, f"{self.salt}/summary{upto}", lambda reply: read_notes(reply, known)
+        )
         if outcome.value is None:
             raise ModelError(
                 "not_json",
-                f"{self.system.name}: summary after message {upto}: {outcome.error}, twice; "
+                f"{self.auxiliary.system.name}: summary after message {upto}: {outcome.error}, twice; "
                 "take another system for --summary, or rules",
             )
         return outcome.value
@@ -85,11 +75,6 @@ def read_notes(reply: Reply, known: Summary | None) -> Read[Notes]:
         if match[1] in CAN_SETTLE:  # facts and feelings stay until the bounds push them out
             settled.add((kind, int(match[2]) - 1))
     return Read(Notes(**lists, settled=frozenset(settled), call=reply.call), None, found.recovered)
-
-
-def chat_lines(said: Sequence[Said]) -> str:
-    """Messages as inert lines, one each, in their fence."""
-    return fenced("CHAT", [f"{s.at:%Y-%m-%d %H:%M:%S} {quoted(s.name)}：{quoted(s.content)}" for s in said])
 
 
 def _known(known: Summary | None) -> str:

@@ -1,0 +1,44 @@
+"""Auxiliary model calls: a chat model writes something structured about a chat, such as a summary or a memory."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from anthrolab.models.client import ModelClient, Reply, Request
+from anthrolab.models.fence import fenced, quoted
+from anthrolab.models.reask import Read, ask_for
+from anthrolab.models.structured import Ladder
+from anthrolab.models.systems import System
+from anthrolab.runtime.history import Said
+from anthrolab.runtime.prompt import template
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Auxiliary:
+    """The chat model that does it. Two messages a call: what is always the same, and what is asked now."""
+
+    client: ModelClient
+    system: System
+    ladder: Ladder = field(default_factory=Ladder)
+
+    async def ask(
+        self, instructions: str, question: str, schema: Mapping[str, Any], salt: str, read: Callable[[Reply], Read[T]]
+    ) -> tuple[Read[T], Reply]:
+        """What was read, and the reply; a reply that breaks the contract is asked for once more (see `ask_for`)."""
+
+        def make(number: int, error: str | None) -> Request:
+            user = question if error is None else f"{question}\n\n{template('blocks/again').substitute(error=error)}"
+            messages = [{"role": "system", "content": instructions}, {"role": "user", "content": user}]
+            return self.system.request(messages=messages, salt=f"{salt}/{number}")
+
+        async def send(request: Request) -> Reply:
+            return (await self.ladder.ask(self.client, request, schema))[0]
+
+        return await ask_for(send, make, read)
+
+
+def chat_lines(said: Sequence[Said]) -> str:
+    """Messages as inert lines, one each, in their fence."""
+    return fenced("CHAT", [f"{s.at:%Y-%m-%d %H:%M:%S} {quoted(s.name)}：{quoted(s.content)}" for s in said])
