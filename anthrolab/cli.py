@@ -206,7 +206,7 @@ def timing(
     side: Annotated[str, typer.Option(help="evaluated, partner or both.")] = "both",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object: side -> measures, instead of a table.")] = False,
 ) -> None:
-    """Measure how the tested side and its partner time their messages: delays, bursts, silences, drafts. No scores.
+    """Measure how the tested side and its partner time their messages: delays, bursts, silences, interruptions. No scores.
 
     Example: anthrolab timing runs/quick --side evaluated
     """
@@ -255,7 +255,9 @@ def cards_schema(out: Annotated[Path, typer.Option(help="Folder for the *.schema
 
 @app.command()
 def doctor(
-    system: Annotated[Optional[str], typer.Option(help="Probe the endpoint of this system with some twenty requests.")] = None,
+    system: Annotated[
+        Optional[str], typer.Option(help="Probe the endpoint of this system with some twenty requests.")
+    ] = None,
     systems: Systems = None,
 ) -> None:
     """Say what works on this machine and what does not, with the fix; or which settings a system's endpoint needs.
@@ -264,21 +266,21 @@ def doctor(
 
     Example: anthrolab doctor --system gemma-3-270m
     """
-    from anthrolab.models import advice, doctor, probe, probe_text
+    from anthrolab.models.doctor import LIMIT_S, advise, check_lines, diagnose, probe_endpoint, probe_lines
     from anthrolab.models.systems import default_systems_path, find_system, load_systems
 
     known = load_systems(systems or default_systems_path())
     if system is not None:
         entry = find_system(known, system)
-        _say(f"asking {entry.name} some twenty short questions (at most {probe.LIMIT_S:g} s)")
-        found = probe.probe(entry)
-        for line in probe_text.lines(entry, found):
+        _say(f"asking {entry.name} some twenty short questions (at most {LIMIT_S:g} s)")
+        found = probe_endpoint(entry)
+        for line in probe_lines(entry, found):
             typer.echo(line)
-        if not advice.advise(entry, found).serves:
+        if not advise(entry, found).serves:
             raise typer.Exit(1)
         return
-    checks = doctor.diagnose(known)
-    for line in doctor.lines(checks):
+    checks = diagnose(known)
+    for line in check_lines(checks):
         typer.echo(line)
     if any(check.status == "fail" for check in checks):
         raise typer.Exit(1)

@@ -19,9 +19,10 @@ from typer.testing import CliRunner
 
 from anthrolab.bench.run import generate
 from anthrolab.bench.sessions import play_series
-from anthrolab.bench.settings import Limits
+from anthrolab.bench.settings import Limits, Pace
 from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import CardError, default_cards_dir, load_library
+from anthrolab.cards.memory import SECTIONS
 from anthrolab.cli import app
 from anthrolab.models.client import ModelError
 from anthrolab.models.scripted import Answer, Call, Served, serve
@@ -43,7 +44,7 @@ def answer(call: Call) -> str:
     if system.startswith("你替"):
         owner = next(s for s, name in NAMES.items() if system.startswith(f"你替{name}记住"))
         session = SESSIONS[BY_DATE[re.search(r"【(\S+)的聊天】", user)[1]]]  # type: ignore[index]
-        return json.dumps(session["memory"][owner], ensure_ascii=False)
+        return json.dumps(update_to(session["memory"][owner], user), ensure_ascii=False)
     name = re.search(r'"role": "(.+?)"', system)[1]  # type: ignore[index]
     speaker = next(s for s, n in NAMES.items() if n == name)
     now = datetime.fromisoformat(re.search(r"现在是 (\S+)（", user)[1])  # type: ignore[index]
@@ -55,13 +56,22 @@ def answer(call: Call) -> str:
     return json.dumps({"role": name, "response": decision}, ensure_ascii=False)
 
 
+def update_to(wanted: dict[str, list[str]], user: str) -> dict[str, list[str]]:
+    """The reply that makes the memory in the prompt the wanted one."""
+    known = dict(re.findall(r'^([FPRC]\d+)："(.*)"$', user, re.MULTILINE))
+    fresh = {section: [line for line in lines if line not in known.values()] for section, lines in wanted.items()}
+    every = [line for lines in wanted.values() for line in lines]
+    return {**fresh, "outdated": [i for i, line in known.items() if line not in every]}
+
+
 def systems_file(path: Path, url: str) -> Path:
     entry = {
         "name": "toy", "endpoint": url, "model": "scripted", "server": "openai", "policy": "chat", "partner": "toy",
         "retries": 0, "timeout_s": 5.0,
     }  # fmt: skip
     base = {**entry, "name": "base", "policy": "transcript"}
-    path.write_text(json.dumps({"systems": [entry, base]}), encoding="utf-8")
+    other = {**entry, "name": "other", "max_tokens": 500}
+    path.write_text(json.dumps({"systems": [entry, base, other]}), encoding="utf-8")
     return path
 
 
@@ -98,11 +108,13 @@ def test_five_sessions_remember_as_background_and_never_as_now(tmp_path: Path) -
     for owner in (SERIES.persona_a, SERIES.persona_b):
         versions = [u.memory for u in updates if u.owner == owner]
         assert [m.version for m in versions if m] == [1, 2, 3, 4, 5]
-    assert all(not u.dropped and u.error is None for u in updates)
+    assert all({x.reason for x in u.left_out} <= {"outdated"} and u.error is None for u in updates)
     for update in updates:
         assert update.memory is not None
         session = SESSIONS[update.after.rsplit("-", 1)[1]]
         assert not [t for t in session["transient"] if any(t in line for line in update.memory.lines())]
+        wanted = session["memory"]["a" if update.owner == SERIES.persona_a else "b"]
+        assert {s: sorted(update.memory.of(s)) for s in SECTIONS} == {s: sorted(wanted[s]) for s in SECTIONS}
 
     # z is one text in a session, and holds the memory of the session before under the heading that says what it is.
     seen = prompts(served)
@@ -141,6 +153,70 @@ def test_the_same_command_again_asks_nothing(tmp_path: Path) -> None:
         five(tmp_path / "r", served)
         assert len(served.calls) == asked
     assert files_of(tmp_path / "r") == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"role": "b"}, {"max_messages": 49}, {"pace": Pace(min_gap_s=1)}, {"summary": "none"}, {"seed": 1},
+        {"skills": {"message_style": "v1"}}, {"memory": "other"}, {"partner": "other"}, {"series_id": "r02"},
+    ],
+    ids=lambda change: next(iter(change)),
+)  # fmt: skip
+def test_a_series_goes_on_only_with_the_settings_it_was_begun_with(tmp_path: Path, change: dict[str, Any]) -> None:
+    cards = Path(shutil.copytree(default_cards_dir(), tmp_path / "cards"))
+    (cards / "skills" / "message_style" / "v2.md").write_text("# 短", encoding="utf-8")
+    other = (cards / "series" / "r01.yaml").read_text(encoding="utf-8").replace("id: r01", "id: r02")
+    (cards / "series" / "r02.yaml").write_text(other, encoding="utf-8")
+
+    def first_only(call: Call) -> Answer | str:
+        return Answer(status=400) if call.number > 45 else answer(call)
+
+    with serve(first_only) as served:
+        systems = systems_file(tmp_path / "systems.yaml", served.url)
+        given: dict[str, Any] = {
+            "run_dir": tmp_path / "r", "system": "toy", "series_id": "r01", "memory": "toy", "window": 50,
+            "systems_file": systems, "cards_dir": cards, "skills_dir": cards / "skills", "progress": quiet,
+        }  # fmt: skip
+        with pytest.raises(ModelError):
+            play_series(**given)
+        counts = Run(tmp_path / "r").manifest()["counts"]
+        assert counts["planned"] == 5 and 0 < counts["done"] < 5
+        with pytest.raises(RunError, match="is not what this run was begun with"):
+            play_series(**{**given, **change})
+
+
+def test_a_finished_series_is_left_untouched_even_with_its_server_gone(tmp_path: Path) -> None:
+    with serve(answer) as served:
+        five(tmp_path / "r", served)
+    manifest = tmp_path / "r" / "manifest.json"
+    manifest.write_text(manifest.read_text("utf-8").replace('"code": [\n  "', '"code": [\n  "0'), encoding="utf-8")
+    before = files_of(tmp_path / "r")
+    assert five(tmp_path / "r", served)["done"] == 5
+    assert files_of(tmp_path / "r") == before
+
+
+def test_a_folder_of_somebody_else_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "notes.txt").write_text("mine", encoding="utf-8")
+    (tmp_path / "r" / "dialogues.jsonl").write_text('{"mine": 1}', encoding="utf-8")
+    with serve(answer) as served, pytest.raises(RunError):
+        five(tmp_path / "r", served)
+    assert (tmp_path / "r" / "dialogues.jsonl").read_text("utf-8") == '{"mine": 1}'
+
+
+def test_a_server_that_takes_no_format_is_asked_for_one_once_and_not_at_every_session(tmp_path: Path) -> None:
+    refused: list[Call] = []
+
+    def plain(call: Call) -> Answer | str:
+        if "response_format" in call.body and call.body["messages"][0]["content"].startswith("你替"):
+            refused.append(call)
+            return Answer({"error": "response_format is not supported"}, status=400)
+        return answer(call)
+
+    with serve(plain) as served:
+        assert five(tmp_path / "r", served)["failed_updates"] == 0
+    assert len(refused) == 2, "json_schema, then json_object"
 
 
 def files_of(run: Path) -> dict[str, str]:
@@ -191,6 +267,7 @@ def test_a_memory_model_that_breaks_the_contract_is_a_row_and_the_memory_stays(t
     assert counts["failed_updates"] == 2 and counts["done"] == 5
     failed = [u for u in Run(tmp_path / "r").memory_updates() if u.error]
     assert all(u.memory and u.memory.version == 2 and u.error and "no JSON" in u.error for u in failed)
+    assert all(u.memory and u.memory.as_of == SERIES.sessions[2].start.date() for u in failed), "they talked all the same"
     assert [u.memory.version for u in Run(tmp_path / "r").memory_updates() if u.memory] == [1, 1, 2, 2, 2, 2, 3, 3, 4, 4]
 
 

@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from anthrolab.cards.library import CardError, default_cards_dir, load_library
-from anthrolab.cards.skill import MAX_CHARS, SKILLS, Skill, SkillError, default_skills_dir, load_skills, skill_versions
+from anthrolab.cards.skill import (
+    SKILL_CHARS,
+    SKILLS,
+    Skill,
+    SkillError,
+    default_skills_dir,
+    load_skills,
+    skill_versions,
+)
 from tests.cards_for_tests import copy_cards
 
 
@@ -52,14 +60,13 @@ def test_a_skill_that_is_not_there(pins: dict[str, str], problem: str) -> None:
 
 
 def test_broken_skill_files_name_the_file(skills: Path) -> None:
-    (skills / "topic_progression" / "v1.md").write_text("字" * (MAX_CHARS + 1), encoding="utf-8")
+    (skills / "topic_progression" / "v1.md").write_text("字" * (SKILL_CHARS + 1), encoding="utf-8")
     with pytest.raises(SkillError, match=r"topic_progression/v1\.md: .*a skill is 1 to 1500 characters"):
         load_skills(skills)
     (skills / "topic_progression" / "v1.md").write_text("  \n", encoding="utf-8")
     with pytest.raises(SkillError, match="a skill is 1 to"):
         load_skills(skills)
     (skills / "topic_progression" / "v1.md").unlink()
-    (skills / "topic_progression" / "v01.md").write_text("没有这种版本", encoding="utf-8")
     with pytest.raises(SkillError, match=r"no version of this skill here; put the first one into .*v1\.md"):
         load_skills(skills)
 
@@ -105,3 +112,24 @@ def test_a_broken_memory_card_names_file_field_and_fix(cards: Path, name: str, t
         load_library(cards)
     (line,) = refused.value.problems
     assert line.startswith(str(path)) and problem in line
+
+
+@pytest.mark.parametrize("name", ["v02.md", "V2.md", "v2.txt", "draft.md"])
+def test_a_file_that_is_no_version_is_named_and_not_passed_over(skills: Path, name: str) -> None:
+    (skills / "message_style" / name).write_text("# 新的", encoding="utf-8")
+    with pytest.raises(SkillError, match=rf"message_style/{name}: is not read; a version of a skill is named v1\.md"):
+        load_skills(skills)
+
+
+def test_a_memory_under_another_ending_or_from_the_future_is_named(cards: Path) -> None:
+    path = remember(cards, "p01-p02.yml", GOOD)
+    with pytest.raises(CardError, match=r"p01-p02\.yml: is not read; rename it to p01-p02\.yaml"):
+        load_library(cards)
+    path.unlink()
+    remember(cards, "p01-p02.yaml", GOOD.replace("2026-05-30", "2026-06-12"))
+    with pytest.raises(CardError) as refused:
+        load_library(cards)
+    (line,) = refused.value.problems
+    assert "p01-p02.yaml: as_of: is 2026-06-12, but s01 begins on 2026-06-11" in line and "give an earlier day" in line
+    remember(cards, "p01-p02.yaml", GOOD.replace("2026-05-30", "2026-06-11"))
+    assert load_library(cards).memories

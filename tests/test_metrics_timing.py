@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anthrolab.metrics.timing import Asks, Times, Timing, TimingError, measure, pool, timing_of
+from anthrolab.metrics.asks import Asks
+from anthrolab.metrics.timing import Times, Timing, TimingError, measure, pool, timing_of
 from anthrolab.runtime.dialogue import Ask, Decision, Dialogue, Draft, Message, Participant, Speaker, other
 from anthrolab.runtime.policy import Answer
 from anthrolab.runtime.schedule import SILENCE, Asked, Plan, Rules
@@ -87,7 +88,7 @@ def test_a_chat_counted_by_hand() -> None:
         bursts=(2, 1, 1),
         asks=Asks(
             dialogues=1, asks=9, errors=0, decided=9, silent=3, woken=5, read=5, read_silent=2, came_back=1,
-            interrupted=2, keep=0, revise=0, replace=1, withdraw=1, sent=4, crossed=2,
+            interruptions=2, keep=0, revise=0, replace=1, withdraw=1, unsent=0, sent=4, crossed=2,
         ),
         guarded=0,
     )  # fmt: skip
@@ -99,7 +100,7 @@ def test_a_chat_counted_by_hand() -> None:
         bursts=(2, 1, 1),
         asks=Asks(
             dialogues=1, asks=9, errors=1, decided=8, silent=1, woken=4, read=4, read_silent=0, came_back=0,
-            interrupted=2, keep=1, revise=1, replace=0, withdraw=0, sent=4, crossed=2,
+            interruptions=2, keep=1, revise=1, replace=0, withdraw=0, unsent=0, sent=4, crossed=2,
         ),
         guarded=1,
     )  # fmt: skip
@@ -111,15 +112,94 @@ def test_rates_and_quantiles_by_hand() -> None:
     assert t.asks is not None
     # 5, 12, 200: the quartiles lie half way to the neighbours, 90% lies at 12 + 0.8 x 188
     assert [t.replies.quantile(q) for q in (0.25, 0.5, 0.75, 0.9)] == pytest.approx([8.5, 12, 106, 162.4])
-    assert (t.replies.under(5), t.replies.under(6), t.replies.over(60), t.replies.over(200)) == (0, 1 / 3, 1 / 3, 0)
-    assert (t.burst_lengths, t.mean_burst, t.long_burst_share) == ({1: 2, 2: 1}, 4 / 3, 1 / 3)
+    assert (t.replies.under(5), t.replies.under(6), t.replies.over(60), t.replies.over(200)) == (0, 1, 1, 0)
+    assert (t.burst_lengths, t.mean_burst, t.long_bursts) == ({1: 2, 2: 1}, 4 / 3, 1)
     a = t.asks
     assert (a.silence_rate, a.read_silent_rate, a.came_back_rate) == (3 / 9, 2 / 5, 1 / 2)
     assert (a.interruption_rate, a.reconsidered, a.revision_rate, a.overlap_rate) == (2 / 5, 2, 1 / 2, 2 / 4)
     assert a.typing_rate is None
 
 
-def literal(dialogue: Dialogue, watched: dict[Speaker, Watched], me: Speaker) -> dict[str, Any]:
+CUT: Script = {
+    "a": [Plan("来了 咋了", 30), SILENCE, Plan("等我问下我妈", 600)],  # at 0: reply at 30; at 50: a reply for 650
+    "b": [SILENCE, Plan("周末打球不", 20)],  # at 30: reply at 50
+}
+CUT_AT = Rules(horizon_s=480)
+"""a decided twice to answer, after 30 s and after 600 s; the second answer lies beyond the horizon."""
+
+
+def unsent(script: Script, limits: Rules, speaker: Speaker = "a") -> tuple[tuple[int, ...], tuple[int, int, int]]:
+    """The delays of a side's replies, and how much it left unsent at the end: in all, replies, follow-ups."""
+    t = timing_of(chat(script, limits)[0], speaker)
+    assert t.asks is not None
+    return t.replies.seconds, (t.asks.unsent, t.asks.unsent_replies, t.asks.unsent_follow_ups)
+
+
+def test_a_reply_that_the_horizon_cut_off_has_no_delay_but_is_counted() -> None:
+    assert unsent(CUT, CUT_AT) == ((30,), (1, 1, 0))
+    assert unsent(CUT, CUT_AT, "b") == ((20,), (0, 0, 0))
+    assert unsent(CUT, Rules(horizon_s=650)) == ((30, 600), (0, 0, 0))  # due just at the horizon: it goes out
+
+
+def test_what_was_unsent_at_the_end_is_told_apart_by_the_last_message() -> None:
+    follow_up: Script = {"a": [Plan("来了 咋了", 30), Plan("人呢", 600)], "b": []}
+    assert unsent(follow_up, CUT_AT) == ((30,), (1, 0, 1))
+    to_the_own_opener: Script = {"a": [], "b": [Plan("在不在", 600)]}  # neither reply nor follow-up
+    assert unsent(to_the_own_opener, CUT_AT, "b") == ((), (1, 0, 0))
+    # b's reply at 50 is the last message that the limit allows: a's follow-up for 130 would now be a reply
+    limit: Script = {"a": [Plan("来了 咋了", 30), Plan("人呢", 100)], "b": [SILENCE, Plan("周末打球不", 20)]}
+    assert unsent(limit, Rules(horizon_s=480, max_messages=3)) == ((30,), (1, 1, 0))
+    assert unsent(limit, Rules(horizon_s=480, max_messages=3), "b") == ((20,), (0, 0, 0))
+
+
+def test_a_draft_that_a_guard_dropped_is_not_unsent_even_in_the_same_second_as_one_that_is() -> None:
+    script: Script = {
+        "a": [
+            Plan("我球拍断线了", 5), SILENCE,  # at 0, at 5
+            Plan("我球拍断线了", 10),  # at 10: a guard drops it at 20, said before
+            Plan("要要要要", 0),  # at 20: out at once
+            Plan("我球拍断线了", 0),  # at 20: b's draft of the same second comes first, and is the last message
+        ],
+        "b": [
+            SILENCE, Plan("真的假的", 5), Plan("我有多的拍子", 10), Plan("你要不要", 0), Plan("你要不要", 0),
+        ],
+    }  # fmt: skip
+    limit = Rules(horizon_s=480, max_messages=6)
+    dialogue, _ = chat(script, limit)
+    assert [(g.speaker, (g.at - START).seconds) for g in dialogue.guards or []] == [("a", 20)]
+    assert dialogue.messages[-1].content == "你要不要"
+    assert unsent(script, limit)[1] == (1, 1, 0)
+    assert unsent({"a": script["a"][:3], "b": script["b"][:3]}, limit)[1] == (0, 0, 0)
+
+
+def test_one_draft_kept_through_three_messages_is_three_interruptions() -> None:
+    script: Script = {
+        "a": [Plan("我想想", 400)] * 4,
+        "b": [Plan("在吗在吗", 10), Plan("说句话呗", 10), Plan("好吧不理我", 10), SILENCE],
+    }
+    counted = timing_of(chat(script)[0], "a").asks
+    assert counted is not None
+    assert (counted.interruptions, counted.keep, counted.reconsidered, counted.lost) == (3, 3, 3, 0)
+    assert counted.decided - counted.silent == 1 + 3  # one message in the end
+
+
+def waits(dialogue: Dialogue, me: Watched, limits: Rules) -> bool:
+    """True if the last thing decided on was due after the end: beyond the horizon, or behind the last message allowed."""
+    if not me.seen:
+        return False
+    ask, answer = me.seen[-1]
+    if answer.plan is None or answer.plan.silent:
+        return False
+    due = ask.now_s + min(max(answer.plan.delay_s, 0), limits.max_delay_s)
+    if dialogue.stop != "max_messages":
+        return due > limits.horizon_s
+    # the asks before the last message saw all others: on a tie with it the one who did not send theirs comes first
+    end, before = dialogue.messages[-1], ask.messages[-1].speaker
+    ended = int((end.at - START).total_seconds())
+    return ask.speaker != end.speaker and (due, ask.speaker == before) > (ended, end.speaker == before)
+
+
+def literal(dialogue: Dialogue, watched: dict[Speaker, Watched], me: Speaker, limits: Rules) -> dict[str, Any]:
     """The definitions word by word, slowly, from what the policies saw and not from the log."""
     messages = dialogue.messages
     delays, gaps = [], []
@@ -146,9 +226,14 @@ def literal(dialogue: Dialogue, watched: dict[Speaker, Watched], me: Speaker) ->
         n["read"] += answer.plan is not None
         n["read_silent"] += silent
         n["came_back"] += silent and any(m.speaker == me for m in messages[len(ask.messages) :])
-        n["interrupted"] += ask.draft is not None
+        n["interruptions"] += ask.draft is not None
+        n["lost"] += ask.draft is not None and answer.plan is None
         n["withdraw"] += ask.draft is not None and silent
         n["changed or kept"] += ask.draft is not None and answer.plan is not None and not silent
+    if waits(dialogue, watched[me], limits):
+        n["unsent"] = 1
+        n["unsent_replies"] = messages[-1].speaker != me
+        n["unsent_follow_ups"] = messages[-1].speaker == me and not messages[-1].opener
     for ask, _ in watched[other(me)].seen:
         if ask.messages[-1].speaker == me and len(ask.messages) > 1:
             n["sent"] += 1
@@ -166,7 +251,7 @@ def test_equals_the_slow_literal_count(limits: Rules, script: Script) -> None:
     dialogue, watched = chat(script, limits)
     found: dict[Speaker, Timing] = {"a": timing_of(dialogue, "a"), "b": timing_of(dialogue, "b")}
     for me, t in found.items():
-        slow = literal(dialogue, watched, me)
+        slow = literal(dialogue, watched, me, limits)
         assert (list(t.replies.seconds), list(t.follow_ups.seconds)) == (slow.pop("delays"), slow.pop("gaps"))
         assert list(t.bursts) == slow.pop("bursts")
         assert t.messages == sum(m.speaker == me and not m.opener for m in dialogue.messages) == sum(t.bursts)
@@ -176,7 +261,26 @@ def test_equals_the_slow_literal_count(limits: Rules, script: Script) -> None:
         assert t.guarded == sum(g.speaker == me for g in dialogue.guards or [])
         # what interrupts one side is what the other sends over its drafts
         theirs = found[other(me)].asks
-        assert theirs is not None and t.asks.interrupted == theirs.crossed
+        assert theirs is not None and t.asks.interruptions == theirs.crossed
+
+
+paced = st.builds(
+    replace, rules, min_gap_s=st.sampled_from([0, 3, 60]), follow_up_delays=st.sampled_from([(), (5,), (0, 200)]),
+)  # fmt: skip
+
+
+@settings(max_examples=200)
+@given(paced, scripts)
+def test_every_message_decided_on_went_out_or_is_counted_by_what_became_of_it(limits: Rules, script: Script) -> None:
+    dialogue, _ = chat(script, limits)
+    for me in ("a", "b"):
+        t = timing_of(dialogue, me)  # type: ignore[arg-type]
+        assert t.asks is not None and t.guarded is not None
+        a = t.asks
+        assert a.decided - a.silent == t.messages + a.interruptions + t.guarded + a.unsent
+        assert a.interruptions == a.keep + a.revise + a.replace + a.withdraw + a.lost
+        assert a.unsent == a.unsent_replies + a.unsent_follow_ups or dialogue.messages[-1].opener
+        assert not (a.unsent and dialogue.stop == "closed")
 
 
 @settings(max_examples=50)
@@ -241,8 +345,8 @@ def test_rates_of_nothing_are_none() -> None:
     empty = measure([], "evaluated")
     assert empty == Timing()
     assert timing_of(record([]), "a") == Timing(dialogues=1)
-    assert (empty.mean_burst, empty.long_burst_share, empty.burst_lengths) == (None, None, {})
-    assert (Times().quantile(0.5), Times().under(5), Times().over(60)) == (None, None, None)
+    assert (empty.mean_burst, empty.long_bursts, empty.burst_lengths) == (None, 0, {})
+    assert (Times().quantile(0.5), Times().under(5), Times().over(60)) == (None, 0, 0)
     a = Asks()
     rates = [a.silence_rate, a.read_silent_rate, a.came_back_rate, a.interruption_rate, a.revision_rate, a.overlap_rate]
     assert rates == [None] * 6
@@ -255,7 +359,8 @@ def test_errors_are_no_silence_and_no_choice() -> None:
         ask("b", 5), ask("a", 5, draft="来了来了", error="no JSON in the reply"),
     ]  # fmt: skip
     t = timing_of(record(messages, asks), "a")
-    assert t.asks == Asks(dialogues=1, asks=2, errors=1, decided=1, woken=2, read=1, interrupted=1)
+    assert t.asks == Asks(dialogues=1, asks=2, errors=1, decided=1, woken=2, read=1, interruptions=1)
+    assert t.asks.lost == 1
     assert (t.asks.silence_rate, t.asks.read_silent_rate, t.asks.revision_rate) == (0, 0, None)
 
 
@@ -267,7 +372,7 @@ def test_how_an_interruption_found_the_draft_is_counted_where_it_is_known() -> N
         asks += [ask("b", s), ask("a", s, "来了", draft="来了", interrupted=how)]
     counted = timing_of(record(messages, asks), "a").asks
     assert counted is not None
-    assert (counted.interrupted, counted.typing, counted.waiting, counted.keep) == (4, 2, 1, 4)
+    assert (counted.interruptions, counted.typing, counted.waiting, counted.keep) == (4, 2, 1, 4)
     assert counted.typing_rate == 2 / 3
 
 
@@ -294,7 +399,7 @@ def test_a_log_that_is_no_pairs_is_read_by_the_clock() -> None:
     t = timing_of(record(messages, asks), "a").asks
     assert t == Asks(dialogues=1, asks=2, decided=2, silent=1, woken=2, read=2, read_silent=1, sent=1)
     before_all = timing_of(record([message("b", 9)], [ask("a", 3, "在")]), "a").asks
-    assert before_all == Asks(dialogues=1, asks=1, decided=1)
+    assert before_all == Asks(dialogues=1, asks=1, decided=1, unsent=1, unsent_replies=1)
 
 
 def test_messages_out_of_order_are_refused() -> None:

@@ -4,8 +4,10 @@ import sys
 
 import pytest
 
-from anthrolab.models import doctor
-from anthrolab.models.doctor import Check, diagnose, lines
+from anthrolab.models.doctor import check_lines as lines
+from anthrolab.models.doctor import diagnose
+from anthrolab.models.doctor import machine as doctor
+from anthrolab.models.doctor.machine import Check
 from anthrolab.models.scripted import Answer, serve
 from anthrolab.models.systems import System
 

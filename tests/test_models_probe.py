@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from anthrolab.models.advice import advise
 from anthrolab.models.client import ModelError, Reply
-from anthrolab.models.findings import (
+from anthrolab.models.doctor import advise
+from anthrolab.models.doctor import probe_endpoint as probe
+from anthrolab.models.doctor import probe_lines as lines
+from anthrolab.models.doctor.findings import (
     NOT_SENT,
     SHORT,
     WORD,
@@ -25,8 +27,8 @@ from anthrolab.models.findings import (
     read_json,
     read_line,
 )
-from anthrolab.models.probe import CAP, COUNT, probe
-from anthrolab.models.probe_text import WIDTH, lines
+from anthrolab.models.doctor.probe import COUNT
+from anthrolab.models.doctor.text import WIDTH
 from anthrolab.models.scripted import Answer, Call, reply_body, serve
 from anthrolab.models.systems import System, load_systems
 
@@ -45,7 +47,8 @@ class Server:
     """A model server by its habits. Refusals are body fields (`a.b` inside one), message roles, or `field=value`.
 
     thinks: what the model does unasked. switches: the ways that it obeys. deaf: body fields that it takes and
-    ignores. field: where reasoning goes; json_in_reasoning: JSON too, while it thinks; misparsed: all that it says.
+    ignores. ponders: tokens of its thoughts. field: where reasoning goes; hidden: it is only counted;
+    json_in_reasoning: JSON too, while it thinks; misparsed: all that it says.
     dumb: it never writes JSON unless it is held to a schema. dies_after: requests that it lives for.
     """
 
@@ -53,6 +56,7 @@ class Server:
     thinks: bool = True
     switches: tuple[str, ...] = ("enable_thinking",)
     deaf: tuple[str, ...] = ()
+    ponders: int = 0
     field: str = "reasoning"
     json_in_reasoning: bool = False
     misparsed: bool = False
@@ -71,18 +75,18 @@ class Server:
             return Answer({"error": {"message": problem}}, status=400)
         thought = "let me see, tea or coffee" if self._thinks(call.body) else ""
         said = self._said(call.body) + self.echo
-        hidden = 200 if thought and self.hidden else 0
+        spent = self.ponders if thought else 0
         if thought and self.json_in_reasoning and said.startswith("{"):
             thought, said = f"{thought}: {said}", ""
         limit, words = call.body.get(self.cap, 10_000), said.split()
-        cut = len(words) + hidden > limit and self.cap not in self.deaf
+        cut = len(words) + spent > limit and self.cap not in self.deaf
         if cut:
-            said = "" if hidden else " ".join(words[:limit])
+            said = " ".join(words[: max(0, limit - spent)])
         if self.misparsed and not thought:
             thought, said = said, ""
         message = {self.field: thought} if thought and not self.hidden else {}
         body = reply_body(call, said, finish_reason="length" if cut else "stop", message=message)
-        body["usage"]["completion_tokens"] = min(limit, len(words) + hidden) if cut else len(words) + hidden
+        body["usage"]["completion_tokens"] = min(limit, len(words) + spent) if cut else len(words) + spent
         return Answer(body)
 
     def _problem(self, body: Mapping[str, Any]) -> str:
@@ -137,9 +141,10 @@ ENDLESS = Server(deaf=("max_tokens",), thinks=False, switches=())
 JSON_IN_REASONING = Server(json_in_reasoning=True, field="reasoning_content")
 MISPARSED = Server(thinks=False, misparsed=True, field="reasoning_content", switches=())
 HOSTED = Server(
-    refuses=("chat_template_kwargs", "max_tokens", "reasoning_effort=none", "temperature"), hidden=True,
+    refuses=("chat_template_kwargs", "max_tokens", "reasoning_effort=none", "temperature"), hidden=True, ponders=200,
     switches=("reasoning_effort",), cap="max_completion_tokens",
 )  # fmt: skip
+LONG_THINKER = Server(ponders=800)
 QWEN_BEHIND_A_GATEWAY = Server(refuses=("chat_template_kwargs", "reasoning_effort"), switches=("no_think_suffix",))
 DEAF = Server(deaf=("response_format", "structured_outputs"), dumb=True, thinks=False, switches=())
 SERVERS = {name: server for name, server in globals().items() if isinstance(server, Server)}
@@ -168,7 +173,7 @@ def test_a_full_vllm_server_needs_no_changes_and_few_short_requests() -> None:
     assert not advice.reasons and not advice.notes
     assert len(calls) <= 20
     lengths = sorted(call.body["max_tokens"] for call in calls)
-    assert lengths[-1] == entry.judge_max_tokens and lengths[-2] == CAP and lengths[0] == SHORT
+    assert lengths[-1] == entry.judge_max_tokens and lengths[-2] == entry.max_tokens and lengths[0] == SHORT
     for way in (NOT_SENT, OFF):
         assert [outcome(found, form, way) for form in ("prompt", "json_object", "json_schema", "line")] == ["ok"] * 4
     thought = {f.way: f.thought for f in found if f.asked == "prompt"}
@@ -358,17 +363,75 @@ def test_thinking_that_uses_the_cap_up_is_not_taken_for_disobedience() -> None:
     assert "raise max_tokens" in notes(entry, found)
 
 
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("thinking", [None, True, False])
+def test_long_thinking_gets_the_room_that_the_entry_gives_it(thinking: bool | None, hidden: bool) -> None:
+    style = "none" if thinking is None else "enable_thinking"
+    server = Server(ponders=800, hidden=hidden)
+    entry, found, _ = asked(server, thinking=thinking, thinking_style=style, max_tokens=4096)
+    advice = advise(entry, found)
+    assert advice.serves
+    assert {name for name, value in advice.settings.items() if value != getattr(entry, name)} == set()
+    assert not advice.reasons
+    assert [n for n in advice.notes if not n.startswith("it thinks unless told not to")] == []
+    assert {f.outcome for f in found if f.asked != "prompt"} == {"ok"}
+    expected = "no" if thinking is False else "unseen" if hidden else "yes"
+    for asked_for in ("prompt", "json_object", "json_schema", "line"):
+        finding = find(found, asked_for, Way(style, thinking))
+        assert finding and finding.thought == expected
+
+
+def test_thinking_that_outgrows_the_entrys_own_cap_says_nothing_about_the_system_text() -> None:
+    entry, found, _ = asked(LONG_THINKER, thinking=True, thinking_style="enable_thinking", max_tokens=512)
+    advice = advise(entry, found)
+    assert (outcome(found, "system role"), outcome(found, "line", ON)) == ("cut off", "cut off")
+    assert outcome(found, "system text in user") == "-"
+    assert advice.settings == {"thinking": True, "thinking_style": "enable_thinking", "system_role": True}
+    assert "raise max_tokens" in notes(entry, found)
+    assert "whether it follows its system text is not known" in notes(entry, found)
+    assert "poorly" not in notes(entry, found)
+
+
+def test_thinking_that_nobody_asked_for_and_that_outgrows_the_cap_can_be_turned_off_or_given_room() -> None:
+    entry, found, _ = asked(LONG_THINKER, max_tokens=512)
+    advice = advise(entry, found)
+    assert advice.settings == {"thinking": False, "thinking_style": "enable_thinking", "system_role": True}
+    assert advice.reasons["thinking"] == "thinking not sent: at the length cap (max_tokens: 512; or raise it)"
+    entry, found, _ = asked(Server(ponders=800, switches=()), max_tokens=512)
+    assert advise(entry, found).problems == ["no answer in JSON ends before the length cap (max_tokens: 512); raise it"]
+
+
+def test_what_the_probes_own_time_limit_left_open_changes_nothing() -> None:
+    entry, over = system("http://h/v1", thinking=True, thinking_style="enable_thinking"), "the probe's 600 s are over"
+    quick = [Finding(way, "prompt", "ok", "no") for way in (NOT_SENT, OFF)]
+    late = Finding(ON, "prompt", "unanswered", "", over)
+    half = [Finding(ON, "prompt", "ignored", "yes"), Finding(ON, "json_schema", "not asked", "", over)]
+    for found in ([*quick, late], [*quick, *half]):
+        advice = advise(entry, [*found, Finding(NOT_SENT, "json_object", "not asked", "", over)])
+        assert advice.serves
+        assert advice.settings == {"thinking": True, "thinking_style": "enable_thinking"}
+        assert not advice.reasons
+        assert advice.notes == [
+            f"not everything was answered: {over}",
+            "the probe was over before enable_thinking true was tried out: thinking stays as the entry has it",
+        ]
+    assert advise(entry, half).problems == ["no usable JSON came before the probe was over"]
+    base = system("http://h/v1", policy="transcript")
+    line = [Finding(NOT_SENT, "one line", "ok"), Finding(NOT_SENT, "line", "not asked", "", over)]
+    assert advise(base, line).problems == [f"the form of a line is not asked: {over}"]
+
+
 def test_the_time_of_a_probe_is_limited() -> None:
     with serve(lambda call: Answer(hang=True)) as served:
         entry = system(served.url)
         found = probe(entry, limit_s=0.5)
-    assert [(f.outcome, f.detail) for f in found] == [("failed", "no answer before the probe's 0.5 s are over")]
+    assert [(f.outcome, f.detail) for f in found] == [("unanswered", "the probe's 0.5 s are over")]
     assert not advise(entry, found).serves
     with serve(lambda call: Answer(hang=True) if call.number > 4 else FULL_VLLM(call)) as served:
         entry = system(served.url)
         found = probe(entry, limit_s=3)
     assert outcome(found, "length cap") == "not asked"
-    assert "not everything was asked: the probe's 3 s are over" in notes(entry, found)
+    assert "not everything was answered: the probe's 3 s are over" in notes(entry, found)
 
 
 @pytest.mark.parametrize(
@@ -468,6 +531,7 @@ def test_reading_the_cap(reply: Reply, expected: str) -> None:
 def test_reading_a_line_and_an_error() -> None:
     assert read_line(Reply("[07:31] Zoe: hi there"))[0] == read_line(Reply("[07:31] Zoe: hi there\n"))[0] == "ok"
     assert read_line(Reply("[07:31] Ann: hi there"))[0] == "ignored"
+    assert read_line(Reply("", reasoning="a greeting", finish_reason="length"))[0] == "cut off"
     url = "http://h/v1, model 'm'"
     error = ModelError(
         "rejected", f"{url}: answered 400 with 'no: not so'; check the model's name, the key and the parameters"

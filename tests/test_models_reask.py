@@ -95,7 +95,7 @@ def test_the_model_is_told_what_was_wrong() -> None:
         first, second = (call.body["messages"] for call in served.calls)
     assert first[0] == second[0], "z stays as it is"
     assert second[1]["content"].startswith(first[1]["content"])
-    assert "你刚才交的不合格（role is missing）" in second[1]["content"]
+    assert "你刚才交的用不了，原因是：role is missing。" in second[1]["content"]
 
 
 def test_a_reading_has_a_value_or_an_error() -> None:

@@ -17,8 +17,9 @@ import pytest
 from anthrolab.models import json_text
 from anthrolab.models.answers import read_answer
 from anthrolab.models.client import Reply
+from anthrolab.models.reask import Read
 from anthrolab.runtime import decision
-from anthrolab.runtime.decision import Parsed, decision_schema, parse_decision
+from anthrolab.runtime.decision import decision_schema, parse_decision
 from anthrolab.runtime.schedule import Plan
 from anthrolab.yaml_files import read_yaml
 
@@ -29,7 +30,7 @@ CASES: list[dict[str, Any]] = [case for path in FILES for case in read_yaml(path
 OUTCOMES = [text for case in CASES for text in (case.get("recovered"), case.get("error")) if text]
 
 
-def parse(text: str, finish_reason: str = "stop") -> Parsed:
+def parse(text: str, finish_reason: str = "stop") -> Read[Plan]:
     return parse_decision(Reply(text, finish_reason=finish_reason), "甲", NOW, 600)
 
 
@@ -56,9 +57,9 @@ def test_replies_as_models_write_them(case: dict[str, Any]) -> None:
     parsed = parse_decision(answered(case), case.get("role", "林晓雯"), NOW, 600)
     plan = case.get("plan")
     if plan:
-        expected = Parsed(Plan(**{**plan, "content": grown(plan["content"], case)}), None, case.get("recovered"))
+        expected = Read(Plan(**{**plan, "content": grown(plan["content"], case)}), None, case.get("recovered"))
     else:
-        expected = Parsed(None, case["error"])
+        expected = Read(None, case["error"])
     assert parsed == expected
 
 
@@ -89,26 +90,26 @@ def test_every_label_and_every_error_has_its_reply() -> None:
 
 def test_a_good_decision() -> None:
     parsed = parse(json.dumps(GOOD, ensure_ascii=False))
-    assert parsed.plan == Plan("有啊 咋了", 12, False)
+    assert parsed.value == Plan("有啊 咋了", 12, False)
     assert parsed.error is None and parsed.recovered is None
 
 
 @pytest.mark.parametrize(("content", "end"), [("", False), ("  ", False), ("说到一半", True)])
 def test_silence(content: str, end: bool) -> None:
-    plan = parse(changed(content=content, end=end)).plan
+    plan = parse(changed(content=content, end=end)).value
     assert plan is not None and plan.silent
 
 
 def test_a_code_fence_is_recovered_with_a_label() -> None:
     parsed = parse(f"```json\n{json.dumps(GOOD)}\n```")
-    assert parsed.plan == Plan("有啊 咋了", 12, False)
+    assert parsed.value == Plan("有啊 咋了", 12, False)
     assert parsed.recovered == "JSON taken out of a code fence"
 
 
 @pytest.mark.parametrize(("stamp", "delay"), [("2026-03-06T20:30:00", -60), ("2026-03-07T20:31:00", 86400)])
 def test_times_outside_the_limits_are_labelled(stamp: str, delay: int) -> None:
     parsed = parse(changed(timestamp=stamp))
-    assert parsed.plan is not None and parsed.plan.delay_s == delay
+    assert parsed.value is not None and parsed.value.delay_s == delay
     assert parsed.recovered == f"timestamp {stamp} clipped"
 
 
@@ -137,7 +138,7 @@ def test_times_outside_the_limits_are_labelled(stamp: str, delay: int) -> None:
 )
 def test_broken_replies_are_typed_errors(text: str, error: str) -> None:
     parsed = parse(text)
-    assert parsed.plan is None and parsed.error is not None and error in parsed.error
+    assert parsed.value is None and parsed.error is not None and error in parsed.error
 
 
 def test_a_reply_cut_at_the_cap_is_an_error_even_if_it_parses() -> None:
@@ -148,10 +149,10 @@ def test_half_an_emoji_is_replaced_with_a_label() -> None:
     half = json.dumps(GOOD).replace("\\u6709", "\\ud83d")
     assert half != json.dumps(GOOD)
     parsed = parse(half)
-    assert parsed.plan is not None
-    assert parsed.plan.content == "\ufffd啊 咋了"
+    assert parsed.value is not None
+    assert parsed.value.content == "\ufffd啊 咋了"
     assert parsed.recovered == "half characters replaced"
-    parsed.plan.content.encode("utf-8")
+    parsed.value.content.encode("utf-8")
 
 
 def test_the_schema_names_the_role() -> None:

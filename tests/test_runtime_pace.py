@@ -136,3 +136,8 @@ def test_a_policy_is_told_that_it_was_typing() -> None:
     rules = Rules(600, typing_chars_per_minute=60)
     asyncio.run(play("d", make_seats(), policies, rules, evaluated_role="a"))  # type: ignore[arg-type]
     assert [x.interrupted for x in seen] == [None, "typing"]
+
+
+def test_two_very_long_drafts_are_compared_in_no_time() -> None:
+    """Without a bound the comparison of these two takes more than ten minutes."""
+    assert action_of("啊" * 20_000, "啊" * 19_999 + "吧", False) == "revise"

@@ -211,6 +211,23 @@ def test_replay_refuses_a_log_that_does_not_fit() -> None:
         replay(dialogue, Rules(horizon_s=600))
 
 
+def test_replay_refuses_other_rules_surplus_asks_and_other_messages() -> None:
+    limits = Rules(horizon_s=600)
+    dialogue = dialogue_of(limits, {"a": [Plan("好", 50), Plan("嗯嗯嗯嗯", 400)], "b": [Plan("去哪", 300)]})
+    assert dialogue.asks is not None and len(dialogue.messages) > 2
+    replay(dialogue, limits)
+    with pytest.raises(ValueError, match="the log has no ask of"):
+        replay(dialogue, Rules(horizon_s=600, max_delay_s=10))
+    other = dialogue.model_copy(deep=True)
+    next(a for a in other.asks or [] if a.previous_draft).previous_draft = None
+    with pytest.raises(ValueError, match="with this unsent draft"):
+        replay(other, limits)
+    with pytest.raises(ValueError, match="goes on after the chat is over"):
+        replay(dialogue.model_copy(update={"asks": [*dialogue.asks, *dialogue.asks[-2:]]}), limits)
+    with pytest.raises(ValueError, match="do not give its messages"):
+        replay(dialogue.model_copy(update={"messages": dialogue.messages[:-1]}), limits)
+
+
 @pytest.mark.parametrize("bad", [{"horizon_s": -1}, {"horizon_s": 1, "max_messages": 0}, {"horizon_s": 1, "max_consecutive": 0}])
 def test_rules_refuse_impossible_limits(bad: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="at least"):

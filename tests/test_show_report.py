@@ -116,13 +116,15 @@ def test_timing_stands_apart_from_scores_with_a_row_for_each_side(report: Path) 
         assert "Descriptive, not a score" in section.inner_text()
         rows = section.locator("tbody tr").evaluate_all("rs => rs.map(r => [...r.children].slice(0, 4).map(c => c.textContent))")
         assert [row for row in rows if len(row) == 4] == [
-            ["tiny-model, tested", "plain", "44 in 11", "25 (25 to 25)"],
-            ["tiny-partner, partner", "plain", "44 in 11", "15 (15 to 15)"],
-            ["<b>evil</b>, tested", "evil", "33 in 11", "25 (25 to 25)"],
-            ["tiny-partner, partner", "evil", "33 in 11", "15 (15 to 15)"],
+            ["tiny-model, tested", "plain", "44 in 11", "25 (25 to 25), n = 39"],
+            ["tiny-partner, partner", "plain", "44 in 11", "15 (15 to 15), n = 44"],
+            ["<b>evil</b>, tested", "evil", "33 in 11", "25 (25 to 25), n = 28"],
+            ["tiny-partner, partner", "evil", "33 in 11", "15 (15 to 15), n = 33"],
         ]
+        headers = section.locator("thead th").all_text_contents()
+        assert "Unsent replies" in headers and "Interruptions" in headers
         legend = section.locator(".legendtext").all_text_contents()
-        assert "tested: <b>evil</b> (evil), 28 replies" in legend
+        assert "tested: <b>evil</b> (evil), replies: 28 sent, 0 unsent" in legend
         assert len(legend) == 4
     assert pl.read_csv(report.parent / "tables" / "timing-by-side.csv", infer_schema=False).height == 4
 

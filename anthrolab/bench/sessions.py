@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from anthrolab.bench.manifest import code_hash, library_versions
-from anthrolab.bench.plan import Progress, begun, with_new
+from anthrolab.bench.manifest import begun, code_hash, library_versions, with_new
+from anthrolab.bench.plan import Progress, failed_summaries
 from anthrolab.bench.settings import NO_PACE, Limits, Pace, State, chat_system_for
 from anthrolab.bench.stage import Stage
 from anthrolab.bench.store import Run
@@ -16,6 +16,7 @@ from anthrolab.files import content_hash
 from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.client import ModelError
 from anthrolab.models.opening import model_identity, open_models
+from anthrolab.models.structured import Ladder
 from anthrolab.models.systems import System, default_systems_path, find_partner, find_system, load_systems
 from anthrolab.runtime.auxiliary import Auxiliary
 from anthrolab.runtime.dialogue import Speaker
@@ -62,16 +63,27 @@ def play_series(
     with run.locked():
         run.mend()
         manifest = _manifest(run, series, library, tested, reference, remembers, role, limits, state, seed)
-        run_async(_sessions(run, series, library, tested, reference, remembers, role, limits, state, seed, progress))
-        done, updates = run.dialogues(), run.memory_updates()
-        counts = {
-            "planned": len(series.sessions),
-            "done": sum(_dialogue_id(manifest["run"], s.id) in done for s in series.sessions),
-            "updates": len(updates),
-            "failed_updates": sum(u.error is not None for u in updates),
-        }
-        run.write_manifest({**manifest, "counts": counts})
+        counts = _count(run, series)
+        if counts["done"] < counts["planned"] or counts["updates"] < 2 * counts["planned"]:
+            manifest["code"] = with_new(manifest["code"], code_hash())
+            manifest["versions"] = with_new(manifest["versions"], library_versions())
+            run.write_manifest({**manifest, "counts": counts})
+            try:
+                run_async(_sessions(run, series, library, tested, reference, remembers, role, limits, state, seed, progress))
+            finally:
+                counts = _count(run, series)
+                run.write_manifest({**manifest, "counts": counts})
     return counts
+
+
+def _count(run: Run, series: Series) -> dict[str, int]:
+    updates = run.memory_updates()
+    return {
+        "planned": len(series.sessions),
+        "done": len(run.dialogues()),
+        "updates": len(updates),
+        "failed_updates": sum(u.error is not None for u in updates),
+    }
 
 
 async def _sessions(
@@ -86,7 +98,7 @@ async def _sessions(
     updates = {(u.after, u.owner): u for u in run.memory_updates()}
     async with open_models() as models:
         stage = await Stage.open(models, tested, reference, limits, state)
-        writer = await models.client(remembers)
+        writer, ladder = await models.client(remembers), Ladder()
         for scenario in series.sessions:
             dialogue_id = _dialogue_id(name, scenario.id)
             log = CallLog(run.calls / f"{scenario.id}.jsonl")
@@ -97,7 +109,7 @@ async def _sessions(
                     table = seats(a, b, scenario, memories=memories, skills=state.skills)
                     dialogue = await stage.play(dialogue_id, table, log, salt, tested_role=role)
                     run.add_dialogue(dialogue)
-                updater = Updater(Auxiliary(Recorded(writer, log), remembers), salt)
+                updater = Updater(Auxiliary(Recorded(writer, log), remembers, ladder), salt)
                 for speaker, pair in owners.items():
                     update = updates.get((dialogue_id, pair[0]))
                     if update is None:
@@ -110,7 +122,10 @@ async def _sessions(
             except ModelError as e:
                 raise ModelError(e.fault, f"{scenario.id}: {e}; the same command goes on from here") from e
             kept = sum(len(memories[pair].lines()) for pair in owners.values() if pair in memories)
-            progress(f"  {scenario.id}: {len(dialogue.messages)} messages, {dialogue.stop}; {kept} lines remembered")
+            progress(
+                f"  {scenario.id}: {len(dialogue.messages)} messages, {dialogue.stop}{failed_summaries(dialogue)}; "
+                f"{kept} lines remembered"
+            )
 
 
 def _dialogue_id(run_name: str, session_id: str) -> str:
@@ -143,15 +158,13 @@ def _manifest(
             "memory": model_identity(remembers),
             "summary": state.summary_identity(),
         },
-        "code": [code_hash()],
-        "versions": [library_versions()],
+        "code": [],
+        "versions": [],
         "counts": {},
         "judges": {},
     }
     old = begun(run, manifest)
     if old is not None:
-        manifest |= {key: old[key] for key in ("run", "counts", "judges")}
-        manifest["code"] = with_new(old["code"], code_hash())
-        manifest["versions"] = with_new(old["versions"], library_versions())
+        manifest |= {key: old[key] for key in ("run", "code", "versions", "counts", "judges")}
     run.write_manifest(manifest)
     return manifest

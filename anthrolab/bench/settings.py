@@ -9,6 +9,7 @@ from anthrolab.bench.store import RunError
 from anthrolab.cards.skill import Skill, default_skills_dir, load_skills
 from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.opening import Models, model_identity
+from anthrolab.models.structured import Ladder
 from anthrolab.models.systems import System, find_system
 from anthrolab.runtime.auxiliary import Auxiliary
 from anthrolab.runtime.history import Summariser
@@ -99,11 +100,11 @@ class State:
         """Names who summarises, and a system's server and model file."""
         return model_identity(self.summary) if isinstance(self.summary, System) else self.summary
 
-    async def summariser(self, models: Models, log: CallLog, salt: str) -> Summariser | None:
-        """The summariser of one dialogue; its calls go into the dialogue's log."""
+    async def summariser(self, models: Models, log: CallLog, salt: str, ladder: Ladder) -> Summariser | None:
+        """The summariser of one dialogue; its calls go into the dialogue's log. `ladder`: one for all dialogues."""
         if isinstance(self.summary, System):
             client = Recorded(await models.client(self.summary), log)
-            return ModelSummariser(Auxiliary(client, self.summary), salt)
+            return ModelSummariser(Auxiliary(client, self.summary, ladder), salt)
         return RulesSummariser() if self.summary == "rules" else None
 
 

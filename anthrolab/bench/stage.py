@@ -1,12 +1,13 @@
 """The stage: where two systems play one dialogue after another under the same limits and in the same state."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from anthrolab.bench.settings import Limits, State
 from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.client import ModelClient
 from anthrolab.models.opening import Models
+from anthrolab.models.structured import Ladder
 from anthrolab.models.systems import System
 from anthrolab.runtime.dialogue import Dialogue, Speaker, other
 from anthrolab.runtime.history import History
@@ -26,6 +27,7 @@ class Stage:
     _models: Models
     _players: Mapping[str, Player]
     _clients: Mapping[str, ModelClient]
+    _summary_ladder: Ladder = field(default_factory=Ladder)
 
     @classmethod
     async def open(cls, models: Models, tested: System, reference: System, limits: Limits, state: State) -> "Stage":
@@ -41,13 +43,13 @@ class Stage:
     ) -> Dialogue:  # fmt: skip
         """One dialogue, all its calls in `log`; the tested system sits at `tested_role`. ModelError if a model failed."""
         who: dict[Speaker, System] = {tested_role: self.tested, other(tested_role): self.reference}
-        summariser = await self.state.summariser(self._models, log, salt)
+        summariser = await self.state.summariser(self._models, log, salt, self._summary_ladder)
         history = History(table["a"], self.limits.window, summariser)
         policies = {
             s: self._players[who[s].name].sit(seat, Recorded(self._clients[who[s].name], log), salt, history)
             for s, seat in table.items()
         }
-        rules = self.limits.rules(table["a"].scenario.horizon_minutes)
+        rules = self.limits.rules(table["a"].scene.horizon_minutes)
         return await play(
             dialogue_id, table, policies, rules, evaluated_role=tested_role, binding=binding, sample=sample, history=history
         )

@@ -134,7 +134,9 @@ class Run:
             write_atomic(path, content)
 
     def mend(self) -> None:
-        """Cut off last lines that a killed writer left half-written."""
+        """Cut off last lines that a killed writer left half-written. What is no run's is left alone."""
+        if not (self.path / "manifest.json").exists():
+            return
         for name in ("dialogues.jsonl", "verdicts.jsonl", "memories.jsonl"):
             cut_torn_line(self.path / name)
 

@@ -90,6 +90,16 @@ def load_library(folder: Path) -> Library:
                 problems.append(f"{where}: {name}: no {kind} '{ref}'{suggest(ref, known)}; add {kind}s/{ref}.yaml or name another")
     memories = _load_memories(folder / "memories", personas, problems)
     series = _load_series(folder / "series", personas, scenarios, problems)
+    played = [(b.persona_a, b.persona_b, scenarios[b.scenario]) for b in bindings.values() if b.scenario in scenarios]
+    played += [(r.persona_a, r.persona_b, r.sessions[0]) for r in series.values()]
+    for a, b, scenario in played:
+        for owner, about in ((a, b), (b, a)):
+            memory = memories.get((owner, about))
+            if memory is not None and memory.as_of > scenario.start.date():
+                card = folder / "memories" / f"{owner}-{about}.yaml"
+                problems.append(
+                    f"{card}: as_of: is {memory.as_of}, but {scenario.id} begins on {scenario.start.date()}; give an earlier day"
+                )
     if problems:
         raise CardError(problems)
     return Library(personas, scenarios, bindings, memories, series)
@@ -97,7 +107,7 @@ def load_library(folder: Path) -> Library:
 
 def _load_cards(folder: Path, model: type[M], problems: list[str]) -> dict[str, M]:
     cards: dict[str, M] = {}
-    problems += [f"{p}: is not read; rename it to {p.stem}.yaml" for p in sorted(folder.glob("*.yml"))]
+    problems += _other_endings(folder)
     paths = sorted(folder.glob("*.yaml"))
     if not paths:
         problems.append(f"{folder}: no *.yaml file here; a card is one YAML file named after its id")
@@ -110,6 +120,10 @@ def _load_cards(folder: Path, model: type[M], problems: list[str]) -> dict[str, 
             problems.append(f"{path}: id: is '{card_id}' but the file is named '{path.stem}'; make them equal")
         cards[card_id] = card
     return cards
+
+
+def _other_endings(folder: Path) -> list[str]:
+    return [f"{p}: is not read; rename it to {p.stem}.yaml" for p in sorted(folder.glob("*.yml"))]
 
 
 def _load_series(
@@ -132,6 +146,7 @@ def _load_series(
 
 def _load_memories(folder: Path, personas: dict[str, Persona], problems: list[str]) -> dict[tuple[str, str], Memory]:
     memories: dict[tuple[str, str], Memory] = {}
+    problems += _other_endings(folder)
     for path in sorted(folder.glob("*.yaml")):
         memory = _read_model(path, Memory, problems)
         if memory is None:

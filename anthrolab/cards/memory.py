@@ -16,7 +16,7 @@ SECTIONS: tuple[Section, ...] = ("facts", "preferences", "relationship", "concer
 
 MAX_LINES = 6
 """Lines that a section may have."""
-MAX_CHARS = 60
+LINE_CHARS = 60
 """Characters that a line may have."""
 
 
@@ -33,7 +33,7 @@ def _whole_day(value: object) -> object:
 
 
 MemoryLine = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_CHARS), AfterValidator(_one_line)
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LINE_CHARS), AfterValidator(_one_line)
 ]
 """One remembered thing, in the owner's words."""
 

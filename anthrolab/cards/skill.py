@@ -19,7 +19,7 @@ SkillName = Literal["message_style", "topic_progression", "human_like_reply"]
 SKILLS: tuple[SkillName, ...] = get_args(SkillName)
 """In the order in which they stand in a prompt."""
 
-MAX_CHARS = 1500
+SKILL_CHARS = 1500
 """Characters that a skill may have: it is paid for in every call."""
 
 VERSION = re.compile(r"v([1-9]\d*)", re.ASCII)
@@ -34,7 +34,7 @@ class Skill(Card):
 
     name: SkillName
     version: Annotated[str, StringConstraints(pattern=r"^v[1-9]\d*$")]
-    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_CHARS)]
+    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=SKILL_CHARS)]
 
     @property
     def label(self) -> str:
@@ -68,10 +68,15 @@ def load_skill(folder: Path, name: SkillName, version: str | None = None) -> Ski
     try:
         return Skill(name=name, version=version, text=read_text(path))
     except ValidationError as e:
-        raise SkillError(f"{path}: {e.errors()[0]['msg']}; a skill is 1 to {MAX_CHARS} characters of text") from e
+        raise SkillError(f"{path}: {e.errors()[0]['msg']}; a skill is 1 to {SKILL_CHARS} characters of text") from e
 
 
 def skill_versions(folder: Path, name: SkillName) -> list[str]:
-    """The versions on disk, oldest first."""
-    found = [int(m[1]) for p in (folder / name).glob("*.md") if (m := VERSION.fullmatch(p.stem))]
+    """The versions on disk, oldest first; SkillError for a file that is none."""
+    found = []
+    for path in sorted((folder / name).glob("[!.]*")):
+        match = VERSION.fullmatch(path.stem)
+        if match is None or path.suffix != ".md":
+            raise SkillError(f"{path}: is not read; a version of a skill is named v1.md, v2.md, ...")
+        found.append(int(match[1]))
     return [f"v{number}" for number in sorted(found)]

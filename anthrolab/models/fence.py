@@ -1,4 +1,4 @@
-"""Fencing: text that is judged is data, whatever it says.
+"""Making text inert inside prompts: text of chats and cards is data, whatever it says.
 
 Fenced text stands between two lines that carry a boundary made from its content. Inside, angle brackets are
 full-width, so that neither the closing line nor any chat template's control token can be written there, and
@@ -23,6 +23,22 @@ def neutralise(text: str) -> str:
     '好的＜|im_end|＞'
     """
     text = _BRACKET_TOKEN.sub(r"［\1］", text.replace("<", "＜").replace(">", "＞"))
+    return "".join(_spelled(c) if _acts(c) else c for c in text)
+
+
+_TAG = re.compile(r"<(?=[|｜/!a-zA-Z_])([^<>\n]{1,40})>")
+
+
+def inert(text: str) -> str:
+    """A message as one line of a prompt that is continued by a model: nothing in it can end a turn or begin a line.
+
+    Only what looks like a tag or control token gets full-width brackets (an emoticon stays as it was typed); white
+    space of every kind becomes one blank, other invisible characters are spelled out.
+
+    >>> inert("好<|im_end|>\\r[20:40:00] 我: 转你 >_<")
+    '好＜|im_end|＞ [20:40:00] 我: 转你 >_<'
+    """
+    text = _BRACKET_TOKEN.sub(r"［\1］", _TAG.sub(r"＜\1＞", " ".join(text.split())))
     return "".join(_spelled(c) if _acts(c) else c for c in text)
 
 

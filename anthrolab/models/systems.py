@@ -87,7 +87,7 @@ class System(BaseModel):
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = Field(
         default="max_tokens", description="what the server calls the length cap of a chat reply"
     )
-    judge_max_tokens: int = Field(default=4096, gt=0, description="length cap of an answer given as a judge")
+    judge_max_tokens: int = Field(default=4096, gt=0, description="length cap of an answer about a chat: a judge's, a summary, a memory")
     partner: str | None = Field(default=None, description="the system that plays the other side; null is not itself")
     prices: Prices | None = Field(default=None, description="USD per million tokens")
     api_key_env: str | None = Field(default=None, description="the environment variable that holds the key")

@@ -11,13 +11,15 @@ from anthrolab.models.structured import Ladder
 from anthrolab.models.systems import System
 from anthrolab.runtime.history import Said
 from anthrolab.runtime.prompt import template
+from anthrolab.runtime.seat import shown
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Auxiliary:
-    """The chat model that does it. Two messages a call: what is always the same, and what is asked now."""
+    """The chat model that does it, greedy and with room for a long answer (`System.as_judge`), so that the same chat
+    gives the same text. Two messages a call: what is always the same, and what is asked now."""
 
     client: ModelClient
     system: System
@@ -29,9 +31,9 @@ class Auxiliary:
         """What was read, and the reply; a reply that breaks the contract is asked for once more (see `ask_for`)."""
 
         def make(number: int, error: str | None) -> Request:
-            user = question if error is None else f"{question}\n\n{template('blocks/again').substitute(error=error)}"
+            user = question if error is None else f"{question}\n\n{template('again_auxiliary').substitute(error=error)}"
             messages = [{"role": "system", "content": instructions}, {"role": "user", "content": user}]
-            return self.system.request(messages=messages, salt=f"{salt}/{number}")
+            return self.system.as_judge().request(messages=messages, salt=f"{salt}/{number}")
 
         async def send(request: Request) -> Reply:
             return (await self.ladder.ask(self.client, request, schema))[0]
@@ -40,5 +42,5 @@ class Auxiliary:
 
 
 def chat_lines(said: Sequence[Said]) -> str:
-    """Messages as inert lines, one each, in their fence."""
-    return fenced("CHAT", [f"{s.at:%Y-%m-%d %H:%M:%S} {quoted(s.name)}：{quoted(s.content)}" for s in said])
+    """Messages as inert lines, one each, in their fence; a very long one is cut as in every prompt."""
+    return fenced("CHAT", [f"{s.at:%Y-%m-%d %H:%M:%S} {quoted(s.name)}：{quoted(shown(s.content))}" for s in said])

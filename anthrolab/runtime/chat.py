@@ -28,7 +28,7 @@ class ChatPolicy:
     ladder: Ladder = field(default_factory=Ladder)
 
     def __post_init__(self) -> None:
-        self.z = chat_system(self.seat)
+        self.z = chat_system(self.seat, self.max_delay_s)
         self.schema = decision_schema(self.seat.name)
 
     async def decide(self, ask: Asked) -> Answer:
@@ -47,8 +47,7 @@ class ChatPolicy:
             return (await self.ladder.ask(self.client, request, self.schema))[0]
 
         def read(reply: Reply) -> Read[Plan]:
-            parsed = parse_decision(reply, self.seat.name, self.seat.clock(ask.now_s), self.max_delay_s)
-            return Read(parsed.plan, parsed.error, parsed.recovered)
+            return parse_decision(reply, self.seat.name, self.seat.clock(ask.now_s), self.max_delay_s)
 
         outcome, reply = await ask_for(send, make, read)
         return Answer(outcome.value, outcome.error, outcome.recovered, reply.call)

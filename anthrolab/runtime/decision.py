@@ -1,22 +1,13 @@
 """Reading a decision: the JSON contract of a chat policy, strictly (L0-04 of the paper's Table 3)."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from anthrolab.models.client import Reply
 from anthrolab.models.json_text import read_object
+from anthrolab.models.reask import Read
 from anthrolab.runtime.dialogue import parse_stamp
 from anthrolab.runtime.schedule import Plan
-
-
-@dataclass(frozen=True)
-class Parsed:
-    """A plan, or why there is none; `recovered` names what was bent back."""
-
-    plan: Plan | None
-    error: str | None = None
-    recovered: str | None = None
 
 
 def decision_schema(role: str) -> dict[str, Any]:
@@ -41,7 +32,7 @@ def decision_schema(role: str) -> dict[str, Any]:
     }
 
 
-def parse_decision(reply: Reply, role: str, now: datetime, max_delay_s: int) -> Parsed:
+def parse_decision(reply: Reply, role: str, now: datetime, max_delay_s: int) -> Read[Plan]:
     """A reply as a plan. Form is mended under a label (`models/json_text.py`), the contract itself is strict.
 
     `role` is the own name to the character, and types are exact (a text "false" is no boolean). Keys that nobody
@@ -51,25 +42,25 @@ def parse_decision(reply: Reply, role: str, now: datetime, max_delay_s: int) -> 
 
     >>> now = datetime(2026, 3, 6, 20, 31)
     >>> text = '{"role": "甲", "response": {"content": "好", "timestamp": "2026-03-06T20:31:12", "end": false}}'
-    >>> parse_decision(Reply(text), "甲", now, 600).plan
+    >>> parse_decision(Reply(text), "甲", now, 600).value
     Plan(content='好', delay_s=12, end=False)
     """
     found = read_object(reply)
     if found.value is None:
-        return Parsed(None, found.error)
+        return Read(None, found.error)
     problem = _contract_problem(found.value, role)
     if problem:
-        return Parsed(None, problem)
+        return Read(None, problem)
     response = found.value["response"]
     try:
         at = parse_stamp(response["timestamp"])
     except ValueError:
-        return Parsed(None, f"response.timestamp is {response['timestamp']!r:.40}, not YYYY-MM-DDTHH:MM:SS")
+        return Read(None, f"response.timestamp is {response['timestamp']!r:.40}, not YYYY-MM-DDTHH:MM:SS")
     plan = Plan(response["content"], int((at - now).total_seconds()), response["end"])
     labels = [found.recovered] if found.recovered else []
     if not plan.silent and not 0 <= plan.delay_s <= max_delay_s:
         labels.append(f"timestamp {response['timestamp']} clipped")
-    return Parsed(plan, None, "; ".join(labels) or None)
+    return Read(plan, None, "; ".join(labels) or None)
 
 
 def _contract_problem(value: dict[str, Any], role: str) -> str | None:

@@ -113,7 +113,8 @@ SummaryKind = Literal["facts", "emotions", "commitments", "open_topics"]
 class Summary(Record):
     """The chat's compressed history up to its `upto`-th message (paper section 4.4); lines of plain text.
 
-    `dropped` counts the lines that the bounds have pushed out; `call` is the id of the model call, if one made it.
+    `dropped` counts by kind the lines that the bounds have pushed out so far; `call` is the id of the model call, if
+    one made it; `error` says why its reply was of no use: then these messages are in no summary.
     """
 
     upto: int = Field(ge=1)
@@ -121,8 +122,9 @@ class Summary(Record):
     emotions: list[str] = []
     commitments: list[str] = []
     open_topics: list[str] = []
-    dropped: int = Field(default=0, ge=0)
+    dropped: dict[SummaryKind, int] = Field(default={})
     call: str | None = None
+    error: str | None = None
 
 
 class Participant(Record):

@@ -19,6 +19,10 @@ REVISED = 0.5
 """From this similarity on (difflib's ratio of the normalised texts, 0 to 1) a new text is the old one revised."""
 
 
+COMPARED = 400
+"""Characters that are compared; the comparison takes quadratic time."""
+
+
 def action_of(previous: str | None, content: str, silent: bool) -> Action:
     """What a decision makes of the speaker's unsent draft (`previous`: its text, None if there was none).
 
@@ -34,6 +38,7 @@ def action_of(previous: str | None, content: str, silent: bool) -> Action:
     before, after = normalise(previous) or previous, normalise(content) or content
     if before == after:
         return "keep"
+    before, after = before[:COMPARED], after[:COMPARED]
     if SequenceMatcher(None, before, after, autojunk=False).ratio() >= REVISED:
         return "revise"
     return "replace"

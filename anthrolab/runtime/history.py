@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, get_args
 
+from anthrolab.models.client import ModelError
+from anthrolab.models.fence import inert
 from anthrolab.runtime.dialogue import Summary, SummaryKind
 from anthrolab.runtime.schedule import Sent
 from anthrolab.runtime.seat import Seat
-from anthrolab.runtime.text import normalise
+from anthrolab.runtime.text import line_key
 
 FOLD = 8
 """Messages that are folded at once."""
@@ -22,7 +24,7 @@ FOLD = 8
 LINE_CHARS = 60
 """Characters of one summary line; a longer one is cut."""
 
-SUMMARY_CHARS = 1600
+SUMMARY_CHARS = 2000
 """Characters of a summary, each line counted with `LABEL_CHARS`. Beyond it the oldest lines go, commitments last."""
 
 LABEL_CHARS = 8
@@ -53,7 +55,8 @@ class Said:
 class Notes:
     """What a summariser adds: new lines of the four kinds, and known lines that are settled and may go.
 
-    `settled` names lines by kind and position in the known summary. `call` is the id of the model call, if any.
+    `settled` names lines by kind and position in the known summary. `call` is the id of the model call, if any;
+    `error` says that its reply was of no use (then there are no notes).
     """
 
     facts: tuple[str, ...] = ()
@@ -62,6 +65,7 @@ class Notes:
     open_topics: tuple[str, ...] = ()
     settled: frozenset[tuple[SummaryKind, int]] = frozenset()
     call: str | None = None
+    error: str | None = None
 
 
 class Summariser(Protocol):
@@ -86,19 +90,27 @@ class History:
         self._window = window
         self._summariser = summariser
         self._turn = asyncio.Lock()
+        self._failure: ModelError | None = None
         self.summaries = list(summaries)
 
     async def recall(self, messages: Sequence[Sent]) -> Recall:
-        """What is shown when `messages` have been sent."""
+        """What is shown when `messages` have been sent. ModelError as from the summariser, which is not asked again."""
         if self._summariser is None:
             return Recall(None, tuple(messages[-self._window :]))
         folds = max(0, len(messages) - self._window) // FOLD
         async with self._turn:
             while len(self.summaries) < folds:
+                if self._failure is not None:  # the partner's ask of the same event has seen it
+                    raise self._failure
                 begin = FOLD * len(self.summaries)
                 said = [self._said(m) for m in messages[begin : begin + FOLD]]
                 known = self.summaries[-1] if self.summaries else None
-                self.summaries.append(merge(known, await self._summariser.note(known, said), begin + FOLD))
+                try:
+                    notes = await self._summariser.note(known, said)
+                except ModelError as e:
+                    self._failure = e
+                    raise
+                self.summaries.append(merge(known, notes, begin + FOLD))
         return Recall(self.summaries[folds - 1] if folds else None, tuple(messages[FOLD * folds :]))
 
     def _said(self, message: Sent) -> Said:
@@ -116,17 +128,18 @@ def merge(known: Summary | None, notes: Notes, upto: int) -> Summary:
         kept = [line for i, line in enumerate(old) if (kind, i) not in notes.settled]
         new: tuple[str, ...] = getattr(notes, kind)
         lines[kind] = _distinct(kept + [cut for line in new if (cut := _cut(line))])
-    dropped = known.dropped if known else 0
+    dropped = dict(known.dropped) if known else {}
     while sum(len(line) + LABEL_CHARS for of_kind in lines.values() for line in of_kind) > SUMMARY_CHARS:
-        lines[next(kind for kind in GO_FIRST if lines[kind])].pop(0)
-        dropped += 1
-    return Summary(upto=upto, dropped=dropped, call=notes.call, **lines)
+        kind = next(kind for kind in GO_FIRST if lines[kind])
+        lines[kind].pop(0)
+        dropped[kind] = dropped.get(kind, 0) + 1
+    return Summary(upto=upto, dropped=dropped, call=notes.call, error=notes.error, **lines)
 
 
 def _cut(line: str) -> str:
-    line = " ".join(line.split())
+    line = inert(line)
     return line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1] + "…"
 
 
 def _distinct(lines: list[str]) -> list[str]:
-    return list({normalise(line) or line: line for line in lines}.values())
+    return list({line_key(line): line for line in lines}.values())

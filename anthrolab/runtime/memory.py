@@ -7,60 +7,76 @@ what does not fit. Every version is kept by the caller; nothing here overwrites 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
-from anthrolab.cards.memory import MAX_CHARS, MAX_LINES, SECTIONS, Memory, Section
+from anthrolab.cards.memory import LINE_CHARS, MAX_LINES, SECTIONS, Memory, Section
 from anthrolab.models.client import Reply
-from anthrolab.models.fence import fenced, quoted
+from anthrolab.models.fence import fenced, inert, quoted
 from anthrolab.models.json_text import read_object
 from anthrolab.models.reask import Read
 from anthrolab.runtime.auxiliary import Auxiliary, chat_lines
 from anthrolab.runtime.dialogue import Dialogue, Record, Speaker, other
 from anthrolab.runtime.history import Said
-from anthrolab.runtime.prompt import template
-from anthrolab.runtime.text import FAREWELLS, normalise
+from anthrolab.runtime.prompt import summary_lines, template
+from anthrolab.runtime.text import FAREWELLS, line_key, normalise
+
+SHOWN_MESSAGES = 120
+"""Messages of a session that an update is shown; of a longer one the summary and the latest."""
+
+LETTERS: dict[Section, str] = {"facts": "F", "preferences": "P", "relationship": "R", "concerns": "C"}
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
-    "properties": {s: {"type": "array", "items": {"type": "string"}, "maxItems": MAX_LINES} for s in SECTIONS},
-    "required": list(SECTIONS),
+    "properties": {
+        **{s: {"type": "array", "items": {"type": "string"}, "maxItems": MAX_LINES} for s in SECTIONS},
+        "outdated": {"type": "array", "items": {"type": "string"}, "maxItems": 4 * MAX_LINES},
+    },
+    "required": [*SECTIONS, "outdated"],
     "additionalProperties": False,
 }
 
 PASSING = re.compile(
-    r"刚才|刚刚|这会儿|此刻|眼下|正在|待会|一会儿?(?:就|要|去|再)|马上(?:就|要|去)|"
-    r"[今明后昨]天|[今明昨]晚|今早|明早|下周|下个?月|上周|上个月|周[一二三四五六日天]见"
+    r"刚才|刚刚|这会儿|此刻|待会儿?|"
+    r"正在(?:吃|喝|坐|等|上班|下班|开会|加班|洗|做饭|排队|赶|刷|打游戏|回家|睡|堵|路上|看(?!病|中医|心理))|"
+    r"马上(?:就)?(?:要)?(?:到|走|下班|睡|吃|出门|回|开会|上课)|一会儿?(?:就|要|去|再)|"
+    r"(?<![每逢整])[今明昨]天|(?<!先)后天(?!性|[养练])|(?<!面)前天|[今明昨]晚|今早|明早|下周|下个?月(?!子)|上周|上个月|(?<!每)周[一二三四五六日天]见"
 )
 """Words that are true only on the day of the chat: what is durable has a date, or needs none."""
 
-PARTING = re.compile(r"晚安|拜拜|再见|道别|告别|先睡|早点睡|早点休息|互道")
+PARTING = re.compile(r"(?:说|道|互道|发)(?:了|过|声|一声|句)*(?:晚安|拜拜|再见)(?!面)|^(?:晚安|拜拜|再见(?!面))|互相?道别")
 
 
-class Dropped(Record):
-    """A line that the model wrote and that is not kept, and why."""
+class LeftOut(Record):
+    """A line that does not stand in the new version, and why."""
 
     section: Section
     text: str
-    reason: str
+    reason: Literal["passing", "a goodbye", "said already", "too long", "no room", "outdated"]
 
 
 class MemoryUpdate(Record):
-    """What one session did to one memory: the new version (the old one if the reply was of no use), what was
-    left out of it, and the error of an update that failed. One JSON line in `memories.jsonl`.
-
-    `after` is the dialogue's id; `owner` and `partner` are persona ids.
-    """
+    """What one session did to one memory: the new version (the lines of the old one if the reply was of no use), every
+    line that was left out of it or taken away, and the error of an update that failed. One JSON line in
+    `memories.jsonl`. `after` is the dialogue's id; `owner` and `partner` are persona ids."""
 
     after: str
     owner: str
     partner: str
     memory: Memory | None
-    dropped: list[Dropped] = Field(default=[])
+    left_out: list[LeftOut] = Field(default=[])
     error: str | None = None
     recovered: str | None = None
     call: str | None = None
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a model wrote: new lines by section, and the known lines that are no longer true, by section and position."""
+
+    lines: Mapping[Section, list[str]]
+    outdated: frozenset[tuple[Section, int]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -73,80 +89,108 @@ class Updater:
     async def update(self, known: Memory | None, dialogue: Dialogue, owner: Speaker) -> MemoryUpdate:
         """The memory of speaker `owner` after a session of known personas and known start.
 
-        A second reply that breaks the contract leaves the memory as it was, with `error` saying why.
-        ModelError if no reply could be had.
+        A second reply that breaks the contract leaves the lines as they were, with `error` saying why. ModelError if
+        no reply could be had.
         """
         side, about = dialogue.speakers[owner], dialogue.speakers[other(owner)]
         if side.persona is None or about.persona is None or dialogue.start is None:
             raise ValueError(f"{dialogue.dialogue_id}: a memory needs both persona ids and the start of the session")
         instructions = template("memory_update").substitute(
-            owner=side.name, partner=about.name, max_lines=MAX_LINES, max_chars=MAX_CHARS
+            owner=side.name, partner=about.name, max_lines=MAX_LINES, max_chars=LINE_CHARS
         )
         question = template("memory_update_ask").substitute(
-            known=_known(known),
-            date=f"{dialogue.start:%Y-%m-%d}",
-            chat=chat_lines([Said(m.at, dialogue.speakers[m.speaker].name, m.content) for m in dialogue.messages]),
+            known=_known(known), date=f"{dialogue.start:%Y-%m-%d}", chat=_chat(dialogue)
         )
         salt = f"{self.salt}/{dialogue.dialogue_id}/memory-{owner}"
-        outcome, reply = await self.auxiliary.ask(instructions, question, SCHEMA, salt, read_sections)
+        outcome, reply = await self.auxiliary.ask(instructions, question, SCHEMA, salt, lambda reply: read_written(reply, known))
+        today = dialogue.start.date()
         update = MemoryUpdate(
-            after=dialogue.dialogue_id, owner=side.persona, partner=about.persona, memory=known,
+            after=dialogue.dialogue_id, owner=side.persona, partner=about.persona,
+            memory=known and known.model_copy(update={"as_of": today}),
             error=outcome.error, recovered=outcome.recovered, call=reply.call,
         )  # fmt: skip
         if outcome.value is None:
             return update
-        kept, dropped = durable(outcome.value)
+        lines, left_out = renew(known, outcome.value)
         memory = Memory(
-            owner=side.persona, partner=about.persona, version=(known.version if known else 0) + 1,
-            as_of=dialogue.start.date(), **kept,
-        )  # fmt: skip
-        return update.model_copy(update={"memory": memory, "dropped": dropped})
+            owner=side.persona, partner=about.persona, version=(known.version if known else 0) + 1, as_of=today, **lines
+        )
+        return update.model_copy(update={"memory": memory, "left_out": left_out})
 
 
-def read_sections(reply: Reply) -> Read[Mapping[Section, list[str]]]:
-    """The four lists of an update's reply, as written."""
+def read_written(reply: Reply, known: Memory | None) -> Read[Written]:
+    """The new lines in an update's reply, and the known ones that it calls outdated."""
     found = read_object(reply)
     if found.value is None:
         return Read(None, found.error)
-    lists: dict[Section, list[str]] = {}
-    for section in SECTIONS:
-        entries = found.value.get(section)
+    lists: dict[str, list[str]] = {}
+    for name in (*SECTIONS, "outdated"):
+        entries = found.value.get(name)
         if not isinstance(entries, list) or not all(isinstance(e, str) for e in entries):
-            return Read(None, f"{section} is missing or no list of texts")
-        lists[section] = [" ".join(e.split()) for e in entries if e.strip()]
-    return Read(lists, None, found.recovered)
+            return Read(None, f"{name} is missing or no list of texts")
+        lists[name] = [inert(e) for e in entries if e.strip()]
+    outdated: set[tuple[Section, int]] = set()
+    for written in lists.pop("outdated"):
+        section = next((s for s, letter in LETTERS.items() if re.fullmatch(rf"{letter}[1-9]\d?", written)), None)
+        if section is None or int(written[1:]) > len(known.of(section) if known else []):
+            return Read(None, f"outdated holds {written!r:.20}, and there is no such line")
+        outdated.add((section, int(written[1:]) - 1))
+    return Read(Written({s: lists[s] for s in SECTIONS}, frozenset(outdated)), None, found.recovered)
 
 
-def durable(written: Mapping[Section, list[str]]) -> tuple[dict[Section, list[str]], list[Dropped]]:
-    """The lines that may be kept, and the others with the reason: passing, a goodbye, said already, too long, too many.
+def renew(known: Memory | None, written: Written) -> tuple[dict[Section, list[str]], list[LeftOut]]:
+    """The next version's lines, and every line that is left out of it.
 
-    >>> durable({"facts": ["他妈妈4月2日做手术", "他刚才在坐地铁"], "preferences": [], "relationship": [], "concerns": []})[0]["facts"]
-    ['他妈妈4月2日做手术']
+    Code and not a model carries the known lines over. Where a section is full, its oldest line makes room.
     """
-    kept: dict[Section, list[str]] = {section: [] for section in SECTIONS}
-    dropped: list[Dropped] = []
+    lines: dict[Section, list[str]] = {section: [] for section in SECTIONS}
+    left_out: list[LeftOut] = []
     seen: set[str] = set()
     for section in SECTIONS:
-        for text in written[section]:
-            reason = _reason(text, seen) or ("too many" if len(kept[section]) == MAX_LINES else None)
-            if reason:
-                dropped.append(Dropped(section=section, text=text, reason=reason))
+        for i, text in enumerate(known.of(section) if known else []):
+            if (section, i) in written.outdated:
+                left_out.append(LeftOut(section=section, text=text, reason="outdated"))
             else:
-                kept[section].append(text)
-                seen.add(normalise(text))
-    return kept, dropped
+                lines[section].append(text)
+                seen.add(line_key(text))
+    for section in SECTIONS:
+        for text in written.lines[section]:
+            reason = _reason(text, seen)
+            if reason:
+                left_out.append(LeftOut(section=section, text=text, reason=reason))
+                continue
+            lines[section].append(text)
+            seen.add(line_key(text))
+            if len(lines[section]) > MAX_LINES:
+                left_out.append(LeftOut(section=section, text=lines[section].pop(0), reason="no room"))
+    return lines, left_out
 
 
-def _reason(text: str, seen: set[str]) -> str | None:
-    if len(text) > MAX_CHARS:
+def _reason(text: str, seen: set[str]) -> Literal["passing", "a goodbye", "said already", "too long"] | None:
+    """Why a new line is not durable, or None."""
+    if len(text) > LINE_CHARS:
         return "too long"
     if PARTING.search(text) or normalise(text) in FAREWELLS:
         return "a goodbye"
     if PASSING.search(text):
         return "passing"
-    return "said already" if normalise(text) in seen else None
+    return "said already" if line_key(text) in seen else None
+
+
+def _chat(dialogue: Dialogue) -> str:
+    """The session as the model reads it: whole, or what is summarised of it and the latest messages."""
+    said = [Said(m.at, dialogue.speakers[m.speaker].name, m.content) for m in dialogue.messages]
+    parts = [chat_lines(said[-SHOWN_MESSAGES:])]
+    if len(said) > SHOWN_MESSAGES:
+        noted = summary_lines(dialogue.summaries[-1]) if dialogue.summaries else ["（没有记录）"]
+        parts.insert(0, fenced("EARLIER", noted))
+    return "\n\n".join(parts)
 
 
 def _known(memory: Memory | None) -> str:
-    lines = [f"{section}：{quoted(line)}" for section in SECTIONS for line in (memory.of(section) if memory else [])]
+    lines = [
+        f"{LETTERS[section]}{i}：{quoted(line)}"
+        for section in SECTIONS
+        for i, line in enumerate(memory.of(section) if memory else [], 1)
+    ]
     return fenced("MEMORY", lines or ["（还没有）"])

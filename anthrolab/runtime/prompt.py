@@ -15,10 +15,11 @@ from string import Template
 from anthrolab.cards.memory import Memory
 from anthrolab.cards.persona import Persona
 from anthrolab.files import content_hash
+from anthrolab.models.fence import inert
 from anthrolab.runtime.dialogue import STAMP, Summary
 from anthrolab.runtime.history import Recall
 from anthrolab.runtime.schedule import Asked
-from anthrolab.runtime.seat import Seat
+from anthrolab.runtime.seat import Seat, shown
 
 Z = ("medium", "skills", "identity", "habits", "boundaries", "partner", "memory", "scenario", "contract")
 """The blocks of z, in order."""
@@ -26,8 +27,11 @@ Z = ("medium", "skills", "identity", "habits", "boundaries", "partner", "memory"
 SNAPSHOT = ("summary", "tail", "draft", "draft_typing", "now", "again")
 """The blocks of the snapshot, in order."""
 
-OTHERS = ("transcript", "summarise", "summarise_ask", "memory_update", "memory_update_ask")
+OTHERS = ("transcript", "summarise", "summarise_ask", "memory_update", "memory_update_ask", "again_auxiliary")
 """Prompts that are not made of blocks."""
+
+SOURCES = ("runtime/prompt.py", "runtime/seat.py", "models/fence.py")
+"""The code that fills them: labels and wording stand there too."""
 
 WEEKDAYS = ["星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日"]
 MEMORY_LINES_OF_A_TRANSCRIPT = 3
@@ -41,15 +45,17 @@ def template(name: str) -> Template:
 
 
 def prompts_hash() -> str:
-    """Changes when any runtime prompt changes, or the order of the blocks; stands in the manifest."""
+    """Changes when any runtime prompt changes, the order of the blocks, or the code that fills them; stands in the
+    manifest."""
     names = [f"blocks/{name}" for name in (*Z, *SNAPSHOT)] + list(OTHERS)
-    return content_hash([[name, template(name).template] for name in names])
+    code = [(files("anthrolab") / name).read_text(encoding="utf-8") for name in SOURCES]
+    return content_hash([[[name, template(name).template] for name in names], code])
 
 
-def chat_system(seat: Seat) -> str:
-    """z of the chat policy: how private chats work, skills, persona, partner as this speaker knows them, memory,
-    scenario from this side, the output contract."""
-    fields = _z_fields(seat)
+def chat_system(seat: Seat, max_delay_s: int = 600) -> str:
+    """z of the chat policy: how private chats work (and the longest delay, seconds), skills, persona, partner as this
+    speaker knows them, memory, scenario from this side, the output contract."""
+    fields = _z_fields(seat) | {"medium": {"longest": _duration(max_delay_s)}}
     return "\n\n".join(_block(name, fields[name]) for name in Z if fields.get(name) is not None)
 
 
@@ -68,7 +74,7 @@ def chat_snapshot(seat: Seat, ask: Asked, recall: Recall, again: str | None = No
     if ask.draft:
         due = seat.clock(ask.draft.due_s)
         which = "draft_typing" if ask.interrupted == "typing" else "draft"
-        fields[which] = {"draft": ask.draft.content, "due": f"{due:%H:%M:%S}"}
+        fields[which] = {"draft": shown(ask.draft.content), "due": f"{due:%H:%M:%S}"}
     if again is not None:
         fields["again"] = {"error": again}
     return "\n\n".join(_block(name, fields[name]) for name in SNAPSHOT if fields.get(name) is not None)
@@ -88,13 +94,14 @@ def transcript_prompt(seat: Seat, ask: Asked, recall: Recall, clock: str = "") -
         f"{seat.name}这会儿在{_clause(side.place)}，{_clause(side.trigger)}。"
     )
     if seat.memory is not None and seat.memory.lines():
-        remembered = "；".join(line.rstrip("。") for line in seat.memory.lines()[:MEMORY_LINES_OF_A_TRANSCRIPT])
-        setting += f"以前聊过：{remembered}。"
+        remembered = "；".join(inert(line).rstrip("。") for line in seat.memory.lines()[:MEMORY_LINES_OF_A_TRANSCRIPT])
+        setting += f"{seat.name}记得{seat.partner_name}：{remembered}。"
     if recall.summary is not None and summary_lines(recall.summary):
         setting += "\n（前面说过：" + "；".join(summary_lines(recall.summary)[:SUMMARY_LINES_OF_A_TRANSCRIPT]) + "）"
     draft = ""
     if ask.draft:
-        draft = f"（{seat.name}正在输入：{' '.join(ask.draft.content.split())}）\n"
+        state = "打好了没发" if ask.interrupted == "waiting" else "正在输入"
+        draft = f"（{seat.name}{state}：{shown(ask.draft.content)}）\n"
     return template("transcript").substitute(
         setting=setting,
         history="\n".join(seat.line(m) for m in recall.tail),
@@ -106,21 +113,20 @@ def transcript_prompt(seat: Seat, ask: Asked, recall: Recall, clock: str = "") -
 def summary_lines(summary: Summary) -> list[str]:
     """A summary as lines: commitments first, since they must not be missed."""
     kinds = (("答应过", "commitments"), ("事情", "facts"), ("心情", "emotions"), ("还没完", "open_topics"))
-    return [f"{label}：{line}" for label, kind in kinds for line in getattr(summary, kind)]
+    return [f"{label}：{inert(line)}" for label, kind in kinds for line in getattr(summary, kind)]
 
 
 def memory_lines(memory: Memory) -> list[str]:
     """A memory as lines with the names of their sections."""
     kinds = (("情况", memory.facts), ("喜好", memory.preferences), ("你俩", memory.relationship), ("惦记的", memory.concerns))
-    return [f"{label}：{line}" for label, lines in kinds for line in lines]
+    return [f"{label}：{inert(line)}" for label, lines in kinds for line in lines]
 
 
 def _z_fields(seat: Seat) -> dict[str, Mapping[str, str] | None]:
-    persona, scenario, side = seat.persona, seat.scenario, seat.side
+    persona, scene, side = seat.persona, seat.scene, seat.side
     habits = persona.expression_habits
     memory = seat.memory if seat.memory is not None and seat.memory.lines() else None
     return {
-        "medium": {},
         "skills": {"skills": "\n\n".join(skill.text for skill in seat.skills)} if seat.skills else None,
         "identity": {"name": seat.name, "persona": _persona_lines(persona)},
         "habits": {
@@ -157,10 +163,10 @@ def _z_fields(seat: Seat) -> dict[str, Mapping[str, str] | None]:
                     f"- 你在：{side.place}",
                     f"- 起因：{side.trigger}",
                     f"- 心情：{side.emotion}",
-                    f"- 聊什么：{scenario.goal}",
-                    f"- 气氛：{scenario.tone}",
+                    f"- 聊什么：{scene.goal}",
+                    f"- 气氛：{scene.tone}",
                 ]
-                + (["- 你俩不在一处，看不见对方"] if scenario.remote else [])
+                + (["- 你俩不在一处，看不见对方"] if scene.remote else [])
             )
         },
         "contract": {"name": seat.name},
@@ -171,8 +177,12 @@ def _block(name: str, fields: Mapping[str, str] | None) -> str:
     return template(f"blocks/{name}").substitute(fields or {})
 
 
+def _duration(seconds: int) -> str:
+    return f"{seconds // 60}分钟" if seconds >= 60 and seconds % 60 == 0 else f"{seconds}秒"
+
+
 def _ago(memory: Memory, seat: Seat) -> str:
-    days = (seat.scenario.start.date() - memory.as_of).days
+    days = (seat.scene.start.date() - memory.as_of).days
     day = memory.as_of
     return f"{day.year}年{day.month}月{day.day}日" + (f"，{days}天前" if days > 0 else "")
 
@@ -195,4 +205,4 @@ def _persona_lines(p: Persona) -> str:
 def _relationship(seat: Seat) -> str:
     """The relationship with the sides' letters replaced by names."""
     a, b = seat.name_of("a"), seat.name_of("b")
-    return Template(seat.scenario.relationship).safe_substitute(a=a, b=b).rstrip("。")
+    return Template(seat.scene.relationship).safe_substitute(a=a, b=b).rstrip("。")

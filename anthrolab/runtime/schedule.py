@@ -82,11 +82,10 @@ SILENCE = Plan(end=True)
 
 @dataclass(frozen=True)
 class Pending:
-    """An unsent draft, the time at which it is due, and the time at which it was decided on."""
+    """An unsent draft and the time at which it is due."""
 
     content: str
     due_s: int
-    since_s: int = 0
 
 
 @dataclass(frozen=True)
@@ -154,7 +153,7 @@ def converse(rules: Rules, opener: Sent) -> Dance:
             drafts.pop(ask.speaker, None)
             if not plan.silent:
                 due_s = now + min(max(plan.delay_s, 0), rules.max_delay_s)
-                drafts[ask.speaker] = Pending(plan.content, max(due_s, _earliest(rules, ask)), now)
+                drafts[ask.speaker] = Pending(plan.content, max(due_s, _earliest(rules, ask)))
         due = _next_out(rules, course, history, drafts, said, waved, farewells)
     return course
 
@@ -178,7 +177,7 @@ def _interruption(rules: Rules, draft: Pending | None, now: int) -> Interruption
     if draft is None or not rules.typing_chars_per_minute:
         return None
     typing_s = -(-len(draft.content) * 60 // rules.typing_chars_per_minute)
-    return "typing" if now >= max(draft.due_s - typing_s, draft.since_s) else "waiting"
+    return "typing" if now >= draft.due_s - typing_s else "waiting"
 
 
 def _next_out(

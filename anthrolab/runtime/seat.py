@@ -1,13 +1,14 @@
 """The seat: everything about a dialogue that one speaker's policy may know, and no more."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 
 from anthrolab.cards.memory import Memory
 from anthrolab.cards.persona import Persona
-from anthrolab.cards.scenario import Scenario, Side
+from anthrolab.cards.scenario import Opener, Scenario, Side
 from anthrolab.cards.skill import Skill
+from anthrolab.models.fence import inert
 from anthrolab.runtime.dialogue import Speaker, other
 from anthrolab.runtime.schedule import Sent
 
@@ -24,24 +25,39 @@ class Partner:
 
 
 @dataclass(frozen=True)
+class Scene:
+    """What both speakers know of a scenario: the card without its two sides."""
+
+    id: str
+    relationship: str
+    remote: bool
+    start: datetime
+    horizon_minutes: int
+    goal: str
+    tone: str
+    opener: Opener
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> "Scene":
+        """The public part of a card."""
+        return cls(**{f.name: getattr(scenario, f.name) for f in fields(cls)})
+
+
+@dataclass(frozen=True)
 class Seat:
     """Speaker i's place at the table, the arguments of z_i = R(p_i, p_j, s, m_ij, k) (paper section 4.2).
 
-    Own card, the partner as far as known, own side of the scenario, own memory of the partner, the skills. The
-    partner's card is not here on purpose: `Partner` holds all of it that may reach a prompt.
+    Own card, the partner as far as known, the scene, own side of it, own memory of the partner, the skills. The
+    partner's card, side and memory are not here on purpose: what is not here reaches no prompt.
     """
 
     speaker: Speaker
     persona: Persona
     partner: Partner
-    scenario: Scenario
+    scene: Scene
+    side: Side
     memory: Memory | None = None
     skills: tuple[Skill, ...] = ()
-
-    @property
-    def side(self) -> Side:
-        """This speaker's own place, trigger, emotion and knowledge of the partner."""
-        return self.scenario.speakers.a if self.speaker == "a" else self.scenario.speakers.b
 
     @property
     def name(self) -> str:
@@ -59,17 +75,18 @@ class Seat:
 
     def clock(self, at_s: int) -> datetime:
         """Virtual time at `at_s` seconds after the start."""
-        return self.scenario.start + timedelta(seconds=at_s)
+        return self.scene.start + timedelta(seconds=at_s)
 
     def line(self, message: Sent) -> str:
-        """A message as a transcript line, `[20:31:05] 名字: …` (line breaks inside it become spaces)."""
-        content = " ".join(message.content.split("\n"))
-        return f"[{self.clock(message.at_s):%H:%M:%S}] {self.name_of(message.speaker)}: {shown(content)}"
+        """A message as a transcript line, `[20:31:05] 名字: …`, inert and cut if it is very long."""
+        return f"[{self.clock(message.at_s):%H:%M:%S}] {self.name_of(message.speaker)}: {shown(message.content)}"
 
 
 def shown(content: str) -> str:
-    """A message as far as a prompt shows it."""
-    return content if len(content) <= SHOWN_CHARS else f"{content[:SHOWN_CHARS]}…（一共{len(content)}个字）"
+    """A message or a draft as a prompt shows it: inert, on one line, at most `SHOWN_CHARS` of it."""
+    if len(content) <= SHOWN_CHARS:
+        return inert(content)
+    return f"{inert(content[:SHOWN_CHARS])}…（一共{len(content)}个字）"
 
 
 def seats(
@@ -80,7 +97,10 @@ def seats(
     memories: Mapping[tuple[str, str], Memory] | None = None,
     skills: Sequence[Skill] = (),
 ) -> dict[Speaker, Seat]:
-    """Both seats of a binding; `memories` by (owner, partner), of which each gets its own."""
+    """Both seats of a binding; `memories` by (owner, partner), of which each gets its own.
+
+    ValueError for a memory from after the start of the scenario (cards are checked for that when they are loaded).
+    """
     people: dict[Speaker, Persona] = {"a": persona_a, "b": persona_b}
     table: dict[Speaker, Seat] = {}
     for speaker, persona in people.items():
@@ -88,7 +108,9 @@ def seats(
         side = scenario.speakers.a if speaker == "a" else scenario.speakers.b
         known = tuple(_written(partner, field) for field in side.sees)
         memory = (memories or {}).get((persona.id, partner.id))
-        table[speaker] = Seat(speaker, persona, Partner(partner.name, known), scenario, memory, tuple(skills))
+        if memory is not None and memory.as_of > scenario.start.date():
+            raise ValueError(f"the memory of {persona.id} about {partner.id} is as of {memory.as_of}, after {scenario.id} begins")
+        table[speaker] = Seat(speaker, persona, Partner(partner.name, known), Scene.of(scenario), side, memory, tuple(skills))
     return table
 
 

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import zip_longest
 
 from anthrolab.runtime.dialogue import Ask, Decision, Dialogue, Draft, Guarded, Message, Participant, Speaker
 from anthrolab.runtime.drafts import action_of
@@ -33,14 +35,14 @@ async def play(
     """
     if len(logged) % 2:
         raise ValueError(f"{dialogue_id}: {len(logged)} logged asks; an event has two, so give an even number")
-    scenario = seats["a"].scenario
-    dance = converse(rules, Sent(scenario.opener.speaker, scenario.opener.content, 0))
+    scene = seats["a"].scene
+    dance = converse(rules, Sent(scene.opener.speaker, scene.opener.content, 0))
     answers: list[Answer] = []
     try:
         asks = next(dance)
         while True:
             entries = logged[len(answers) : len(answers) + 2]
-            pair = _as_logged(dialogue_id, asks, entries) if entries else await _both(policies, asks)
+            pair = _as_logged(dialogue_id, asks, entries, scene.start) if entries else await _both(policies, asks)
             answers.extend(pair)
             asks = dance.send((pair[0].plan or SILENCE, pair[1].plan or SILENCE))
     except StopIteration as stop:
@@ -50,12 +52,12 @@ async def play(
     return Dialogue(
         dialogue_id=dialogue_id,
         binding=binding,
-        scenario=scenario.id,
+        scenario=scene.id,
         evaluated_role=evaluated_role,
         sample=sample,
         speakers={s: Participant(name=seat.name, persona=seat.persona.id) for s, seat in seats.items()},
-        start=scenario.start,
-        horizon_minutes=scenario.horizon_minutes,
+        start=scene.start,
+        horizon_minutes=scene.horizon_minutes,
         stop=course.stop,
         messages=[
             Message(speaker=m.speaker, content=m.content, at=a.clock(m.at_s), opener=i == 0)
@@ -104,7 +106,7 @@ def _ask_record(seat: Seat, ask: Asked, answer: Answer, rules: Rules) -> Ask:
 def replay(dialogue: Dialogue, rules: Rules) -> Course:
     """The course again, from the logged decisions alone: every state of the session can be rebuilt from its log.
 
-    ValueError if the dialogue has no asks or its log does not fit the scheduler.
+    ValueError if the dialogue has no asks, or if its log does not fit these rules or its own messages.
     """
     if not dialogue.asks or dialogue.start is None:
         raise ValueError(f"{dialogue.dialogue_id}: no asks to replay")
@@ -114,18 +116,28 @@ def replay(dialogue: Dialogue, rules: Rules) -> Course:
     try:
         asks = next(dance)
         while True:
-            pair = _as_logged(dialogue.dialogue_id, asks, dialogue.asks[done : done + 2])
+            pair = _as_logged(dialogue.dialogue_id, asks, dialogue.asks[done : done + 2], dialogue.start)
             done += 2
             asks = dance.send((pair[0].plan or SILENCE, pair[1].plan or SILENCE))
     except StopIteration as stop:
         course: Course = stop.value
+    if done < len(dialogue.asks):
+        raise ValueError(f"{dialogue.dialogue_id}: the log goes on after the chat is over; its rules were others")
+    sent = [(m.speaker, m.content, m.at_s) for m in course.messages]
+    if sent != [(m.speaker, m.content, int((m.at - dialogue.start).total_seconds())) for m in dialogue.messages]:
+        raise ValueError(f"{dialogue.dialogue_id}: the log's decisions do not give its messages")
     return course
 
 
-def _as_logged(dialogue_id: str, asks: tuple[Asked, Asked], entries: Sequence[Ask]) -> tuple[Answer, Answer]:
+def _as_logged(
+    dialogue_id: str, asks: tuple[Asked, Asked], entries: Sequence[Ask], start: datetime
+) -> tuple[Answer, Answer]:
     """Both answers of an event as they stand in a log; ValueError if these are not its asks."""
-    if [e.speaker for e in entries] != [ask.speaker for ask in asks]:
-        raise ValueError(f"{dialogue_id}: the log has no ask of {asks[0].speaker} and of its partner at {asks[0].now_s} s")
+    for ask, entry in zip_longest(asks, entries):
+        at = None if entry is None else int((entry.now - start).total_seconds())
+        unsent = entry.previous_draft.content if entry is not None and entry.previous_draft else None
+        if entry is None or (entry.speaker, at, unsent) != (ask.speaker, ask.now_s, ask.draft.content if ask.draft else None):
+            raise ValueError(f"{dialogue_id}: the log has no ask of {ask.speaker} at {ask.now_s} s with this unsent draft")
     return _answer(entries[0]), _answer(entries[1])
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anthrolab.models.client import ModelError, Reply
+from anthrolab.models.client import Reply
 from anthrolab.models.fence import fenced, quoted
 from anthrolab.models.json_text import read_object
 from anthrolab.models.reask import Read
@@ -15,7 +15,7 @@ from anthrolab.runtime.history import KINDS, Notes, Said
 from anthrolab.runtime.prompt import template
 
 LETTERS: dict[SummaryKind, str] = {"facts": "F", "emotions": "E", "commitments": "C", "open_topics": "T"}
-CAN_SETTLE = {"C": "commitments", "T": "open_topics"}
+CAN_SETTLE = "CT"
 MAX_NOTES = 12
 """Lines of one kind that one folding may add."""
 
@@ -23,7 +23,7 @@ SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         **{kind: {"type": "array", "items": {"type": "string"}, "maxItems": MAX_NOTES} for kind in KINDS},
-        "settled": {"type": "array", "items": {"type": "string"}},
+        "settled": {"type": "array", "items": {"type": "string"}, "maxItems": 2 * MAX_NOTES},
     },
     "required": [*KINDS, "settled"],
     "additionalProperties": False,
@@ -38,32 +38,30 @@ class ModelSummariser:
     salt: str
 
     async def note(self, known: Summary | None, said: Sequence[Said]) -> Notes:
-        """The notes. ModelError `not_json` after a second reply that breaks the contract."""
+        """The notes; after a second reply that breaks the contract none, with the error. ModelError if none came."""
         question = template("summarise_ask").substitute(known=_known(known), chat=chat_lines(said))
         upto = known.upto if known else 0
-        outcome, _reply = await self.auxiliary.ask(
+        outcome, reply = await self.auxiliary.ask(
             template("summarise").template, question, SCHEMA, f"{self.salt}/summary{upto}", lambda reply: read_notes(reply, known)
         )
-        if outcome.value is None:
-            raise ModelError(
-                "not_json",
-                f"{self.auxiliary.system.name}: summary after message {upto}: {outcome.error}, twice; "
-                "take another system for --summary, or rules",
-            )
-        return outcome.value
+        return outcome.value or Notes(call=reply.call, error=outcome.error)
 
 
 def read_notes(reply: Reply, known: Summary | None) -> Read[Notes]:
-    """The notes in a reply. All four lists and `settled` must be there; ids that name nothing are refused."""
+    """The notes in a reply. All four lists and `settled` must be there; ids that name nothing are refused, and so is
+    a reply that notes too much (it would push out what is known)."""
     found = read_object(reply)
     if found.value is None:
         return Read(None, found.error)
-    value, lists = found.value, {}
+    value = found.value
+    lists: dict[str, tuple[str, ...]] = {}
     for field_name in (*KINDS, "settled"):
         entries = value.get(field_name)
         if not isinstance(entries, list) or not all(isinstance(e, str) for e in entries):
             return Read(None, f"{field_name} is missing or no list of texts")
         lists[field_name] = tuple(e for e in entries if e.strip())
+        if field_name in KINDS and len(entries) > MAX_NOTES:
+            return Read(None, f"{field_name} has {len(entries)} entries; at most {MAX_NOTES}")
     settled: set[tuple[SummaryKind, int]] = set()
     for written in lists.pop("settled"):
         match = re.fullmatch(r"([FECT])(\d{1,3})", written.strip())
@@ -74,7 +72,11 @@ def read_notes(reply: Reply, known: Summary | None) -> Read[Notes]:
             return Read(None, f"settled holds {written!r:.20}, and there is no such line")
         if match[1] in CAN_SETTLE:  # facts and feelings stay until the bounds push them out
             settled.add((kind, int(match[2]) - 1))
-    return Read(Notes(**lists, settled=frozenset(settled), call=reply.call), None, found.recovered)
+    notes = Notes(
+        facts=lists["facts"], emotions=lists["emotions"], commitments=lists["commitments"],
+        open_topics=lists["open_topics"], settled=frozenset(settled), call=reply.call,
+    )  # fmt: skip
+    return Read(notes, None, found.recovered)
 
 
 def _known(known: Summary | None) -> str:

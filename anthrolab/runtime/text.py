@@ -20,6 +20,16 @@ def normalise(text: str) -> str:
     return "".join(c for c in folded if not c.isspace() and unicodedata.category(c)[0] not in "PS")
 
 
+def line_key(line: str) -> str:
+    """What two noted lines share if they say the same: NFKC, case folding, no blanks, no closing punctuation. Signs,
+    points and digits inside count: 欠他1.5万 is not 欠他15万.
+
+    >>> line_key("怕狗。") == line_key("怕 狗")
+    True
+    """
+    return "".join(unicodedata.normalize("NFKC", line).casefold().split()).rstrip("。.!！~～…")
+
+
 def is_farewell(text: str, farewells: frozenset[str] = FAREWELLS) -> bool:
     """True if the whole message, normalised, is a goodbye."""
     return normalise(text) in farewells

@@ -24,11 +24,12 @@ from anthrolab.show.coverage import (
     invalid_cases,
     unassessed,
 )
+from anthrolab.show.delays import delay_figure
 from anthrolab.show.figures import category_figure, dimension_figure, figure_html
 from anthrolab.show.measured import Measured, load_all
 from anthrolab.show.pages import asset, environment
 from anthrolab.show.tables import PrintedTable, as_html, as_markdown, plain_table, score_table
-from anthrolab.show.timing import delay_figure, timing_frame, timing_table
+from anthrolab.show.timing import timing_frame, timing_table
 
 CONTENTS = (
     ("measured", "What was measured"),

@@ -1,4 +1,4 @@
-"""`anthrolab doctor`: what works here, what does not, and what to do about it. Nothing printed holds a key."""
+"""What works on this machine and what does not: `anthrolab doctor`. Nothing found holds a key."""
 
 import locale
 import platform
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -39,7 +39,7 @@ NEEDED_GB = 1.0
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the doctor's findings. `fix` is empty where nothing is to be done."""
+    """One thing that was looked at, in one line. `fix` is empty where nothing is to be done."""
 
     name: str
     status: Status
@@ -57,15 +57,6 @@ def diagnose(systems: Mapping[str, System], runs: Path = Path("runs"), try_embed
     checks.append(check_embedded() if try_embedded else Check("embedded model", "warn", "not tried"))
     checks += [check_browser(), check_cjk_font(), check_runs(runs), check_disk(runs), check_encoding()]
     return checks + [check_system(system) for system in systems.values()]
-
-
-def lines(checks: Sequence[Check]) -> Iterator[str]:
-    """The findings for a terminal: one line a check, and its fix below it."""
-    width = max((len(check.name) for check in checks), default=0)
-    for check in checks:
-        yield f"{check.status:<4}  {check.name:<{width}}  {check.detail}"
-        if check.fix:
-            yield f"{'':<4}  {'':<{width}}  -> {check.fix}"
 
 
 def check_python() -> Check:

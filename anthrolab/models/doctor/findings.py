@@ -11,7 +11,8 @@ from anthrolab.models.json_text import read_object
 from anthrolab.models.systems import System
 
 Outcome = Literal[
-    "ok", "mended", "in reasoning", "cut off", "unmarked", "unclear", "ignored", "refused", "failed", "gone", "not asked"
+    "ok", "mended", "in reasoning", "cut off", "unmarked", "unclear", "ignored", "refused", "failed", "gone",
+    "unanswered", "not asked",
 ]  # fmt: skip
 """What came of a request; MEANINGS says what each is."""
 
@@ -25,10 +26,14 @@ MEANINGS: dict[Outcome, str] = {
     "refused": "the server answered 4xx",
     "failed": "no usable answer",
     "gone": "the server could not be reached",
+    "unanswered": "the probe was over before an answer came",
 }
 """The outcomes that are not `ok` (accepted and obeyed) or `not asked` (the probe was over)."""
 
-NO_REPLY: tuple[Outcome, ...] = ("refused", "failed", "gone", "not asked")
+NO_REPLY: tuple[Outcome, ...] = ("refused", "failed", "gone", "unanswered", "not asked")
+
+UNSETTLED: tuple[Outcome, ...] = ("unanswered", "not asked")
+"""What the probe's own time limit left open: it says nothing about the endpoint."""
 
 Thought = Literal["yes", "unseen", "no", ""]
 """Whether reasoning came with a reply; unseen: more tokens were counted than were sent; empty: there is no reply."""
@@ -113,7 +118,8 @@ def find(findings: Sequence[Finding], asked: str, way: Way | None = None) -> Fin
 Reading = tuple[Outcome, Thought, str]
 """Outcome, thought, detail."""
 
-Read = Callable[[Reply], Reading]
+Reader = Callable[[Reply], Reading]
+"""What is read out of a reply, depending on what was asked for."""
 
 
 def read_json(reply: Reply) -> Reading:
@@ -144,8 +150,9 @@ def read_word(reply: Reply) -> Reading:
 
 def read_line(reply: Reply) -> Reading:
     """Whether a reply is the line that the constraint allows (the stop sequence may have taken its end)."""
-    fits = re.fullmatch(LINE_REGEX.replace(r"\n", r"\n?"), reply.text) is not None
-    return ("ok" if fits else "ignored"), _thought(reply), "" if fits else _came(reply)
+    if re.fullmatch(LINE_REGEX.replace(r"\n", r"\n?"), reply.text):
+        return "ok", _thought(reply), ""
+    return ("cut off" if reply.truncated else "ignored"), _thought(reply), _came(reply)
 
 
 def read_stop(reply: Reply) -> Reading:

@@ -1,20 +1,30 @@
-"""The findings of a probe and what follows from them, as text for a terminal."""
+"""What the doctor found, as text for a terminal: the checks of a machine, the probe of an endpoint."""
 
 import json
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from anthrolab.models.advice import advise, thinks, turning_ways
-from anthrolab.models.findings import MEANINGS, NO_REPLY, NOT_SENT, Finding, Outcome, find
+from anthrolab.models.doctor.advice import advise, thinks, turning_ways
+from anthrolab.models.doctor.findings import MEANINGS, NO_REPLY, NOT_SENT, Finding, Outcome, find
+from anthrolab.models.doctor.machine import Check
 from anthrolab.models.structured import RUNGS
 from anthrolab.models.systems import System
 
 WIDTH = 100
-"""Columns of the terminal that the text is written for."""
+"""Columns of the terminal that the text of a probe is written for."""
 
 
-def lines(system: System, found: Sequence[Finding]) -> Iterator[str]:
-    """The matrix, what else was found, and the settings to use, in WIDTH columns."""
+def check_lines(checks: Sequence[Check]) -> Iterator[str]:
+    """One line a check, and its fix below it; as wide as they are."""
+    width = max((len(check.name) for check in checks), default=0)
+    for check in checks:
+        yield f"{check.status:<4}  {check.name:<{width}}  {check.detail}"
+        if check.fix:
+            yield f"{'':<4}  {'':<{width}}  -> {check.fix}"
+
+
+def probe_lines(system: System, found: Sequence[Finding]) -> Iterator[str]:
+    """What a probe of the system found: the matrix, the rest, and the settings to use, in WIDTH columns."""
     advice = advise(system, found)
     asked = sum(f.outcome != "not asked" for f in found)
     where = "embedded" if system.embedded else system.endpoint

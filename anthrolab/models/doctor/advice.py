@@ -1,11 +1,22 @@
 """From the findings of a probe to the settings of systems.yaml: pure."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from anthrolab.models.findings import MEANINGS, NO_REPLY, NOT_SENT, Finding, Outcome, Way, find, own_way
+from anthrolab.models.doctor.findings import (
+    MEANINGS,
+    NO_REPLY,
+    NOT_SENT,
+    UNSETTLED,
+    Finding,
+    Outcome,
+    Way,
+    find,
+    own_way,
+)
 from anthrolab.models.structured import RUNGS
 from anthrolab.models.systems import System, without_samplers
 
@@ -61,8 +72,8 @@ def advise(system: System, found: Sequence[Finding]) -> Advice:
         advice.problems.append(f"the server could not be reached: {gone.detail}")
     elif found[-1].outcome in NO_REPLY and found[-1].asked in ("prompt", "one line"):
         advice.problems.append(f"the plainest request is {found[-1].outcome}: {found[-1].detail}")
-    if late := next((f for f in found if f.outcome == "not asked"), None):
-        advice.notes.append(f"not everything was asked: {late.detail}")
+    if late := next((f for f in found if f.outcome in UNSETTLED), None):
+        advice.notes.append(f"not everything was answered: {late.detail}")
     _advise_cap(system, found, advice)
     if system.policy == "transcript":
         _advise_line(found, advice)
@@ -99,16 +110,17 @@ def _advise_cap(system: System, found: Sequence[Finding], advice: Advice) -> Non
 def _advise_line(found: Sequence[Finding], advice: Advice) -> None:
     """Whether a base model can be held to the form of a line."""
     if (line := find(found, "line")) and line.outcome != "ok" and not advice.problems:
-        advice.problems.append(
-            f"the form of a line is {line.outcome}: {line.detail}; is `server` right, and new enough?"
-        )
+        fix = "; is `server` right, and new enough?" if line.outcome not in (*UNSETTLED, "cut off") else ""
+        advice.problems.append(f"the form of a line is {line.outcome}: {line.detail}{fix}")
     if (stop := find(found, "one line")) and stop.outcome == "ignored":
         advice.notes.append("a completion does not end at its stop sequence: the run would read only its first line")
 
 
 def _advise_thinking(system: System, found: Sequence[Finding], advice: Advice) -> None:
-    """The way of thinking that does what the entry wants and leaves the best JSON; the entry's own where it is as good."""
+    """The way of thinking that does what the entry wants and leaves the best JSON; the entry's own where it is as good,
+    or where the probe was over before that was known."""
     own, want, ways = own_way(system), system.thinking, crossed_ways(system, found)
+    named, cap = f"{'thinking ' if own == NOT_SENT else ''}{own}", f"max_tokens: {json.dumps(system.max_tokens)}"
 
     def outcome(way: Way) -> Outcome:
         form = on_the_ladder(found, way)
@@ -118,7 +130,10 @@ def _advise_thinking(system: System, found: Sequence[Finding], advice: Advice) -
         return
     fitting = [w for w in ways if want is None or thinks(found, w) is want]
     tame = [w for w in ways if want is None or w.on in (None, want)]
-    best = max(fitting or tame, key=lambda w: (RANK.get(outcome(w), 0), w == own))
+    known = not any(f.outcome in UNSETTLED for f in found if f.way == own and f.asked in RUNGS)
+    best = max(fitting or tame, key=lambda w: (RANK.get(outcome(w), 0), w == own)) if known else own
+    if not known:
+        advice.notes.append(f"the probe was over before {named} was tried out: thinking stays as the entry has it")
     advice.settings |= best.settings(system.model_copy(update=advice.settings))
     asked = find(found, "prompt", own)
     if asked and asked.outcome in NO_REPLY:
@@ -126,12 +141,18 @@ def _advise_thinking(system: System, found: Sequence[Finding], advice: Advice) -
     elif want is not None and own not in fitting:
         reason = f"{own} does not {'make it think' if want else 'stop its thinking'}"
     else:
-        reason = f"{'thinking ' if own == NOT_SENT else ''}{own}: {MEANINGS.get(outcome(own), '')}"
+        instead = f" ({cap}; or raise it)" if outcome(own) == "cut off" else ""
+        reason = f"{named}: {MEANINGS.get(outcome(own), '')}{instead}"
     changed = [name for name, value in best.settings(system).items() if value != getattr(system, name)]
     advice.reasons |= {name: reason for name in changed if name not in advice.reasons}
     if not any(RANK.get(outcome(w), 0) >= 2 for w in ways):
-        advice.problems.append("no kind of structured output is obeyed, with thinking or without")
-    _note_thinking(system, found, advice, best, bool(fitting))
+        if any(outcome(w) == "cut off" for w in ways):
+            advice.problems.append(f"no answer in JSON ends before the length cap ({cap}); raise it")
+        elif any(f.outcome in UNSETTLED for f in found if f.asked in RUNGS):
+            advice.problems.append("no usable JSON came before the probe was over")
+        else:
+            advice.problems.append("no kind of structured output is obeyed, with thinking or without")
+    _note_thinking(system, found, advice, best, bool(fitting) or not known)
 
 
 def _note_thinking(system: System, found: Sequence[Finding], advice: Advice, best: Way, fits: bool) -> None:
@@ -173,7 +194,9 @@ def _advise_role(system: System, found: Sequence[Finding], advice: Advice) -> No
         advice.reasons["system_role"] = f"a system message is {taken.outcome}: {taken.detail}"
     elif folded and {taken.outcome, folded.outcome} <= {"refused", "failed"}:
         advice.problems.append(f"the system text is refused in either place: {folded.detail}")
-    if folded and folded.outcome in ("ignored", "cut off"):
+    if "cut off" in (taken.outcome, folded and folded.outcome):
+        advice.notes.append("whether it follows its system text is not known: the reply was cut off at the length cap")
+    elif folded and folded.outcome == "ignored":
         advice.notes.append("the model follows its system text poorly, wherever that stands")
 
 

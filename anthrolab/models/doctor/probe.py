@@ -9,9 +9,9 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from anthrolab.models.advice import advise, crossed_ways
 from anthrolab.models.client import ModelClient, ModelError, Request
-from anthrolab.models.findings import (
+from anthrolab.models.doctor.advice import advise, crossed_ways
+from anthrolab.models.doctor.findings import (
     LINE_GRAMMAR,
     LINE_REGEX,
     NO_REPLY,
@@ -20,7 +20,7 @@ from anthrolab.models.findings import (
     SHORT,
     WORD,
     Finding,
-    Read,
+    Reader,
     Way,
     own_way,
     read_cap,
@@ -35,11 +35,9 @@ from anthrolab.models.structured import with_format
 from anthrolab.models.systems import NO_EFFORTS, System, without_samplers
 from anthrolab.sync import run_async
 
-LIMIT_S = 180.0
-"""Seconds that a probe may take; what was not asked by then is not asked."""
-
-CAP, ATTEMPT_S = 512, 60.0
-"""The longest reply in tokens, and the longest attempt in seconds; the entry's own are used where they are smaller."""
+LIMIT_S = 600.0
+"""Seconds that a probe may take: room for a dozen long thoughts. What is open by then stays open, and nothing is
+concluded from it."""
 
 DRINK = "What do you drink in the morning, and when? Answer in JSON."
 TOLD = f'{DRINK} Write one JSON object and nothing else: {{"drink": "tea" or "coffee", "at": "HH:MM", "more": true or false}}'
@@ -54,24 +52,20 @@ Structured = Literal["prompt", "json_object", "json_schema", "line"]
 CONSTRAINED: tuple[Structured, ...] = ("json_object", "json_schema", "line")
 
 
-def probe(system: System, limit_s: float = LIMIT_S) -> list[Finding]:
+def probe_endpoint(system: System, limit_s: float = LIMIT_S) -> list[Finding]:
     """Ask the endpoint of a system and return what was found, in the order of asking.
 
-    One retry a request, two requests at once. A server that fails or goes away is a finding and no error; SystemsError
-    if the system's key is not set, LocalModelError if its embedded model cannot be started.
+    Length cap and timeout are the entry's own, so that what is cut off or late here would be so in a run; one retry a
+    request, two requests at once, `limit_s` seconds in all. A server that fails or goes away is a finding and no error;
+    SystemsError if the system's key is not set, LocalModelError if its embedded model cannot be started.
     """
     return run_async(_probe(system, limit_s))
 
 
 async def _probe(system: System, limit_s: float) -> list[Finding]:
-    short = system.model_copy(
-        update={
-            "max_tokens": min(system.max_tokens or CAP, CAP), "timeout_s": min(system.timeout_s, ATTEMPT_S),
-            "retries": 1, "concurrency": 2,
-        }
-    )  # fmt: skip
-    async with open_model(short) as client:
-        asker = _Asker(client, short, asyncio.get_running_loop().time() + limit_s, limit_s)
+    entry = system.model_copy(update={"retries": 1, "concurrency": 2})
+    async with open_model(entry) as client:
+        asker = _Asker(client, entry, asyncio.get_running_loop().time() + limit_s, limit_s)
         found = await (_chat(asker) if system.policy == "chat" else _transcript(asker))
     secret = read_key(system)
     return [replace(f, detail=f.detail.replace(secret, "***")) for f in found] if secret else found
@@ -88,7 +82,7 @@ class _Asker:
     over: str = ""
     room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
 
-    async def ask(self, asked: str, read: Read, request: Request, way: Way = NOT_SENT) -> Finding:
+    async def ask(self, asked: str, read: Reader, request: Request, way: Way = NOT_SENT) -> Finding:
         """What came of a request."""
         async with self.room:
             if self.over:
@@ -98,7 +92,7 @@ class _Asker:
                     reply = await self.client.ask(request)
             except TimeoutError:
                 self.over = f"the probe's {self.limit_s:g} s are over"
-                return Finding(way, asked, "failed", "", f"no answer before {self.over}")
+                return Finding(way, asked, "unanswered", "", self.over)
             except ModelError as error:
                 if error.fault == "unreachable":
                     self.over = "the server cannot be reached"
@@ -187,7 +181,7 @@ async def _role(asker: _Asker) -> list[Finding]:
     for name, taken in (("system role", True), ("system text in user", False)):
         system = asker.system.model_copy(update={"system_role": taken})
         found.append(await asker.ask(name, read_word, system.request(messages=messages), own_way(system)))
-        if found[-1].outcome in ("ok", "in reasoning"):
+        if found[-1].outcome in ("ok", "in reasoning", "cut off"):  # a cut reply says nothing about the role
             break
     return found
 
@@ -203,8 +197,11 @@ async def _cap(asker: _Asker) -> list[Finding]:
     other = "max_tokens" if asker.system.max_tokens_field == "max_completion_tokens" else "max_completion_tokens"
     for name, field_name in (("length cap", asker.system.max_tokens_field), ("other cap", other)):
         system = asker.system.model_copy(update={"max_tokens": SHORT, "max_tokens_field": field_name})
-        found.append(await asker.ask(name, read_cap, system.request(messages=user(COUNT)), own_way(system)))
-        if found[-1].outcome != "ignored":
+        latest = await asker.ask(name, read_cap, system.request(messages=user(COUNT)), own_way(system))
+        if latest.outcome == "cut off":  # an empty message, its hidden thoughts cut: the cap was kept
+            latest = replace(latest, outcome="ok")
+        found.append(latest)
+        if latest.outcome != "ignored":
             break
     return found
 
