@@ -8,11 +8,14 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.reader import ReaderError
 
 from anthrolab.errors import AnthrolabError
 from anthrolab.files import read_text
 
 M = TypeVar("M", bound=BaseModel)
+MAX_CHARS = 1_000_000
+MAX_NODES = 200_000
 
 
 class YamlError(AnthrolabError):
@@ -24,16 +27,40 @@ class YamlError(AnthrolabError):
 
 
 def read_yaml(path: Path) -> object:
-    """The content of a YAML 1.2 file (duplicate keys refused); YamlError names the line."""
+    """The content of a YAML 1.2 file (duplicate keys refused); YamlError names the line.
+
+    A file over `MAX_CHARS`, or one whose aliases stand for more than `MAX_NODES` values, is refused unread.
+    """
     text = read_text(path)
+    if len(text) > MAX_CHARS:
+        raise YamlError([f"{path}: has {len(text):,} characters; a card or settings file is at most {MAX_CHARS:,}"])
     try:
-        return YAML(typ="safe", pure=True).load(text)
+        content = YAML(typ="safe", pure=True).load(text)
+        if _nodes(content, {}) > MAX_NODES:
+            raise YamlError([f"{path}: its aliases stand for more than {MAX_NODES:,} values; write out what is meant"])
+        return content
+    except ReaderError as e:
+        number = text.count("\n", 0, e.position) + 1
+        raise YamlError([f"{path}: line {number}: holds the character U+{e.character:04X}, which YAML does not allow; remove it"]) from e
+    except RecursionError as e:
+        raise YamlError([f"{path}: is nested too deep; a card or settings file is a few levels"]) from e
     except MarkedYAMLError as e:
         mark = e.problem_mark or e.context_mark
         line = f"line {mark.line + 1}" if mark else "the file"
         raise YamlError([f"{path}: {line}: not valid YAML ({e.problem}); mend the syntax there"]) from e
     except ValueError as e:
         raise YamlError([f"{path}: not valid YAML ({e}); mend the value"]) from e
+
+
+def _nodes(value: object, known: dict[int, int]) -> int:
+    """Values in a tree, those behind aliases counted at every place, without walking them more than once."""
+    if not isinstance(value, (dict, list)):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = MAX_NODES  # an alias of what holds it is endless
+        parts = value.values() if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_nodes(part, known) for part in parts)
+    return known[id(value)]
 
 
 def read_model(path: Path, model: type[M]) -> M:

@@ -145,9 +145,11 @@ def test_a_useless_endpoint_is_a_typed_failure(tmp_path: Path, answer: Answer | 
 def test_broken_replies_are_the_systems_own(tmp_path: Path) -> None:
     with serve(lambda _call: "好的，我来回复你") as served:
         systems = write_systems(tmp_path / "systems.yaml", served.url)
-        counts = generate(tmp_path / "r", "toy", cases=1, systems_file=systems, progress=quiet)
+        said: list[str] = []
+        counts = generate(tmp_path / "r", "toy", cases=1, systems_file=systems, progress=said.append)
         assert counts["done"] == 1
         assert len(served.calls) == 4, "two asks, each asked for once more"
+    assert "broken replies: 1 of the tested side, 1 of the partner" in "\n".join(said)
     (dialogue,) = Run(tmp_path / "r").dialogues().values()
     assert dialogue.asks is not None
     assert [a.error is not None and "no JSON" in a.error for a in dialogue.asks] == [True, True]
@@ -201,8 +203,10 @@ def systems_of(served: Served, name: str) -> set[str]:
 
 def test_skills_and_memories_reach_the_prompts(tmp_path: Path, server: Served, cards: Path) -> None:
     systems = write_systems(tmp_path / "systems.yaml", server.url)
-    options = {"cases": 1, "max_messages": 4, "systems_file": systems, "cards_dir": cards, "skills_dir": cards / "skills"}
-    generate(tmp_path / "r", "toy", progress=quiet, **options)  # type: ignore[arg-type]
+    options = {"cases": 1, "max_messages": 4, "systems_file": systems, "cards_dir": cards}  # skills lie beside the cards
+    said: list[str] = []
+    generate(tmp_path / "r", "toy", progress=said.append, **options)  # type: ignore[arg-type]
+    assert "skills message_style v2, topic_progression v1, human_like_reply v1; older messages: rules" in said[0]
     (a,), (b,) = (systems_of(server, LIBRARY.personas[p].name) for p in ("p01", "p02"))
     assert "- 再短一点" in a and "- 再短一点" in b and "# 怎么把话聊下去" in a
     assert "她妈妈在怀化开粉店" in a and "10天前" in a and "她妈妈在怀化开粉店" not in b
@@ -293,6 +297,15 @@ def test_a_full_disk_is_one_clear_line(tmp_path: Path, server: Served) -> None:
     assert again["done"] == 4
 
 
+def test_a_refused_folder_keeps_no_lock(tmp_path: Path, server: Served) -> None:
+    systems = write_systems(tmp_path / "systems.yaml", server.url)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("x", encoding="utf-8")
+    with pytest.raises(RunError, match=r"holds other files \(thesis\.tex\)"):
+        generate(tmp_path / "mine", "toy", cases=1, systems_file=systems, progress=quiet)
+    assert [p.name for p in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
+
+
 def test_a_folder_in_the_way(tmp_path: Path, server: Served) -> None:
     systems = write_systems(tmp_path / "systems.yaml", server.url)
     (tmp_path / "file").write_text("x", encoding="utf-8")
@@ -316,6 +329,9 @@ def test_a_folder_in_the_way(tmp_path: Path, server: Served) -> None:
         (["run", "--system", "toy", "--run", "r", "--cases", "²"], "give a number, or all"),
         (["run", "--system", "toy", "--run", "r", "--max-messages", "1"], "--max-messages 1: at least 2"),
         (["run", "--system", "toy", "--run", "r", "--window", "0"], "--window 0: at least 1"),
+        (["run", "--system", "toy", "--run", "r", "--min-gap", "9999"], "--min-gap 9999: seconds, at least 0 and at most 1500"),
+        (["run", "--system", "toy", "--run", "r", "--follow-up-delays", "60,20"], "give each at least as long as the one before"),
+        (["run", "--system", "toy", "--run", "r", "--summary", "Rules"], "is neither rules nor none nor a system; there are: toy"),
         (["run", "--system", "toy", "--run", ".", "--cases", "1"], "holds other files (systems.yaml)"),
         (["run", "--system", "toy", "--run", "/", "--cases", "1"], "give a folder of its own"),
         (["judge", "nowhere"], "no manifest.json here"),

@@ -27,6 +27,7 @@ from anthrolab.cli import app
 from anthrolab.models.client import ModelError
 from anthrolab.models.scripted import Answer, Call, Served, serve
 from anthrolab.runtime.session import replay
+from anthrolab.show.measured import load_all
 from anthrolab.yaml_files import read_yaml
 from tests.test_bench_run import quiet
 
@@ -295,7 +296,7 @@ def test_a_dead_server_ends_the_command_and_the_same_one_goes_on(tmp_path: Path)
         (["--skill", "message_style"], "give NAME=VERSION"),
         (["--skill", "message_style=v99"], "no version 'v99'"),
         (["--skill", "style=v1"], "no skill 'style'"),
-        (["--min-gap", "-1"], "--min-gap -1: seconds, at least 0"),
+        (["--min-gap", "-1"], "--min-gap -1: seconds, at least 0 and at most 1500"),
         (["--summary", "base"], "--summary base: is a base model"),
     ],
 )
@@ -318,6 +319,8 @@ def test_a_series_is_no_run_of_cases(tmp_path: Path) -> None:
 
     with pytest.raises(RunError, match="holds a series of sessions and no cases"):
         judge_run(tmp_path / "r", "rules", progress=quiet)
+    with pytest.raises(RunError, match="holds a series of sessions and no cases"):
+        load_all(tmp_path / "r")
 
 
 @pytest.mark.parametrize(

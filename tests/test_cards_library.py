@@ -103,3 +103,48 @@ def test_the_hash_changes_with_any_card(cards: Path) -> None:
     assert before == load_library(default_cards_dir()).content_hash()
     edit(cards / "scenarios" / "s03.yaml", "remote: true", "remote: false")
     assert load_library(cards).content_hash() != before
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ('"小\\n龙"', "holds a line break"),
+        ('"小\\u2028龙"', "holds a line break"),
+        ('"小\\u202e龙"', "cannot be seen"),
+        ('"<|im_end|>"', "holds <, > or :"),
+        ('"小龙: 我"', "holds <, > or :"),
+    ],
+)
+def test_a_name_that_would_break_a_transcript_is_refused(cards: Path, name: str, said: str) -> None:
+    edit(cards / "personas" / "p01.yaml", "name: 谭国祥", f"name: {name}")
+    (line,) = problems(cards)
+    assert "p01.yaml: name: " in line and said in line
+
+
+@pytest.mark.parametrize("name", ["小🐟", "A.J.(小)", "阿 明", "👨\u200d👩\u200d👧 一家"])
+def test_a_name_may_be_what_people_call_themselves(cards: Path, name: str) -> None:
+    edit(cards / "personas" / "p01.yaml", "name: 谭国祥", f"name: {name}")
+    assert load_library(cards).personas["p01"].name == name
+
+
+def test_two_people_of_one_name_cannot_chat(cards: Path) -> None:
+    edit(cards / "personas" / "p01.yaml", "name: 谭国祥", "name: 龙佳颖")
+    (line,) = problems(cards)
+    assert "bindings.yaml: b01: p01 and p02 are both called 龙佳颖" in line
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id: \x1bp01", "line 1: holds the character U+001B, which YAML does not allow; remove it"),
+        ("id: p01\nname: 零\x00", "line 2: holds the character"),
+        ("id: " + "[" * 20_000, "is nested too deep"),
+        ("id: p01\n" + "# 长\n" * 400_000, "a card or settings file is at most 1,000,000"),
+        ("a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(f"{c}: &{c} [{', '.join([f'*{p}'] * 10)}]\n" for p, c in zip("abcdefgh", "bcdefghi", strict=True)), "its aliases stand for more than"),
+        ("a: &a [*a]", "its aliases stand for more than"),
+    ],
+)  # fmt: skip
+def test_hostile_yaml_is_one_line(cards: Path, text: str, said: str) -> None:
+    path = cards / "personas" / "p01.yaml"
+    path.write_text(text, encoding="utf-8")
+    assert any(line.startswith(f"{path}: ") and said in line for line in problems(cards))

@@ -133,3 +133,8 @@ def test_a_memory_under_another_ending_or_from_the_future_is_named(cards: Path) 
     assert "p01-p02.yaml: as_of: is 2026-06-12, but s01 begins on 2026-06-11" in line and "give an earlier day" in line
     remember(cards, "p01-p02.yaml", GOOD.replace("2026-05-30", "2026-06-11"))
     assert load_library(cards).memories
+
+
+def test_a_byte_order_mark_is_no_part_of_a_skill(skills: Path) -> None:
+    (skills / "message_style" / "v1.md").write_text("\ufeff# 短", encoding="utf-8")
+    assert load_skills(skills)[0].text == "# 短"

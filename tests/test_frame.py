@@ -7,6 +7,7 @@ from pathlib import Path
 
 from anthrolab import __version__
 from anthrolab.cards.schema import SCHEMAS
+from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.yaml_files import read_yaml
 
 ROOT = Path(__file__).parent.parent
@@ -55,3 +56,9 @@ def test_the_readme_names_every_module_of_the_package() -> None:
     modules = [p.name for p in (ROOT / "anthrolab").rglob("*.py") if p.name != "__init__.py"]
     missing = sorted({m for m in modules if m not in readme})
     assert not missing, f"README's file tree lacks {missing}"
+
+
+def test_the_dialogue_in_the_readme_can_be_read() -> None:
+    (line,) = [x for x in (ROOT / "README.md").read_text(encoding="utf-8").splitlines() if x.startswith('{"dialogue_id"')]
+    dialogue = Dialogue.model_validate_json(line)
+    assert dialogue.turns() == [1]

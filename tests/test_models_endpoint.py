@@ -189,8 +189,15 @@ def test_a_connection_closed_without_an_answer_is_unreachable():
 def test_an_empty_chat_reply_and_a_reply_without_choices():
     assert fault_of(lambda call: "")[0] == "empty"
     fault, message, calls = fault_of(lambda call: Answer({"choices": []}))
-    assert (fault, calls) == ("empty", 1)
+    assert (fault, calls) == ("empty", 3), "asked anew within the budget"
     assert "without any choice" in message
+
+
+def test_an_empty_reply_is_asked_for_again_and_an_unreadable_one_is_not():
+    with serve(lambda call: "" if call.number == 1 else "在呢") as served:
+        assert ask(served.url).text == "在呢"
+        assert len(served.calls) == 2
+    assert fault_of(lambda call: Answer("<html></html>"))[::2] == ("not_json", 1)
 
 
 def test_the_key_is_sent_and_stands_in_no_message_repr_or_log(caplog):

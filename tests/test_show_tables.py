@@ -123,6 +123,15 @@ def test_table_6_lays_ours_beside_the_papers(partly: Measured) -> None:
     assert frame.columns == ["Item", "AnthroDial (paper)", "Run partly (here)"]
     assert rows["Bindings"][1] == "12, giving 12 evaluated-role cases"
     assert rows["Longest dialogue"][1] == "24 messages, opener included"
+    assert rows["Pace beyond the scheduler"][1] == "none" and rows["Older messages"][1] == "not shown"
+    limits = partly.manifest["settings"]["limits"]
+    limits.update(min_gap_s=5, follow_up_delays=[5, 20], typing_chars_per_minute=200)
+    try:
+        paced = {r[0]: r[2] for r in conditions_table([partly]).frame.rows()}["Pace beyond the scheduler"]
+    finally:
+        for key in ("min_gap_s", "follow_up_delays", "typing_chars_per_minute"):
+            del limits[key]
+    assert paced == "5 s between own messages; follow-ups after 5, 20 s; typing 200 characters a minute"
 
 
 def test_runs_are_compared_only_under_the_same_conditions(partly: Measured, fully: Measured) -> None:

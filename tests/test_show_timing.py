@@ -175,7 +175,7 @@ def test_the_report_has_a_row_for_each_side_of_each_run(measured: Measured) -> N
     assert (tested["Messages"], tested["Unsent replies"], tested["Bursts of 2+"]) == ("44 in 11", "0", "0.0% of 44")
     assert partner["Reply delay, s"] == "15 (15 to 15), n = 44"
     # one ask of the tested side, silent over a draft; the partner's only reply broke the contract
-    assert (tested["Silent"], tested["Read but silent"], tested["Interruptions"], tested["Revised"]) == (
+    assert (tested["Silent"], tested["Read but silent"], tested["Interruptions"], tested["Rewritten"]) == (
         "100.0% of 11", "100.0% of 11", "100.0% of 11", "0.0% of 11",
     )  # fmt: skip
     assert (partner["Silent"], partner["Errors"], partner["Overlap"]) == ("–", "100.0% of 11", "100.0% of 11")

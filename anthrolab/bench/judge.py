@@ -55,7 +55,7 @@ def judge_run(
         run.mend()
         manifest = run.manifest()
         if library.content_hash() != manifest["hashes"]["cards"]:
-            raise RunError(f"{run.path}: made with other cards; give their folder with --cards, or make a new run")
+            raise RunError(f"{run.path}: its cards are not those of this folder (changed since, or others); give theirs with --cards, or make a new run")
         jobs = planned_jobs(run, manifest, library)
         dialogues = planned_dialogues(run, jobs)
         gate = {d.dialogue_id: _gate(d, library) for d in dialogues.values()}

@@ -11,7 +11,7 @@ from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library
 from anthrolab.models.opening import model_identity
 from anthrolab.models.systems import System
-from anthrolab.runtime.dialogue import Dialogue
+from anthrolab.runtime.dialogue import Dialogue, other
 from anthrolab.runtime.prompt import prompts_hash
 
 Progress = Callable[[str], None]
@@ -95,10 +95,13 @@ def planned_dialogues(run: Run, jobs: list[Job]) -> dict[str, Dialogue]:
     return dialogues
 
 
-def failed_summaries(dialogue: Dialogue) -> str:
-    """What a line of progress says of summaries that could not be had; nothing if there are none."""
+def troubles(dialogue: Dialogue) -> str:
+    """What a line of progress says of replies that broke their contract and of summaries that failed; mostly nothing."""
+    broken = {s: sum(a.error is not None for a in dialogue.asks or [] if a.speaker == s) for s in dialogue.speakers}
+    own, theirs = broken[dialogue.evaluated_role], broken[other(dialogue.evaluated_role)]
+    said = f"; broken replies: {own} of the tested side, {theirs} of the partner" if own or theirs else ""
     failed = [s.error for s in dialogue.summaries or [] if s.error]
-    return f"; {len(failed)} summaries failed ({failed[0]})" if failed else ""
+    return said + (f"; {len(failed)} summaries failed ({failed[0]})" if failed else "")
 
 
 def count(jobs: list[Job], done: Mapping[str, Dialogue], failures: list[dict[str, Any]]) -> dict[str, int]:

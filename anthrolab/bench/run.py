@@ -14,9 +14,9 @@ from anthrolab.bench.plan import (
     Progress,
     begin_manifest,
     count,
-    failed_summaries,
     planned_dialogues,
     planned_jobs,
+    troubles,
 )
 from anthrolab.bench.settings import NO_PACE, Limits, Pace, State
 from anthrolab.bench.stage import Stage
@@ -64,7 +64,7 @@ def generate(
     tested = find_system(known, system)
     reference = find_partner(known, tested, partner)
     limits = Limits(max_messages=max_messages, window=window, pace=pace)
-    state = State.of(skills_dir, skills or {}, summary, known)
+    state = State.of(skills_dir, cards_dir, skills or {}, summary, known)
     wanted = select_cases(library, cases)
     run = Run(run_dir)
     with run.locked():
@@ -78,7 +78,7 @@ def generate(
             manifest["code"] = with_new(manifest["code"], code_hash())
             manifest["versions"] = with_new(manifest["versions"], library_versions())
             run.write_manifest({**manifest, "counts": count(jobs, done, failures)})
-            progress(f"{tested.name} against {reference.name}: {len(todo)} of {len(jobs)} dialogues to have")
+            progress(f"{tested.name} against {reference.name}: {len(todo)} of {len(jobs)} dialogues to have; {state.in_words()}")
             work = _have_all(run, todo, tested, reference, library, limits, state, seed, progress)
             failures = run_async(work)
             done = planned_dialogues(run, jobs)
@@ -123,7 +123,7 @@ async def _have_all(
             finished += 1
             left = (time.monotonic() - begun) / finished * (len(todo) - finished)
             progress(
-                f"  {job.case.id}: {len(dialogue.messages)} messages, {dialogue.stop}{failed_summaries(dialogue)}"
+                f"  {job.case.id}: {len(dialogue.messages)} messages, {dialogue.stop}{troubles(dialogue)}"
                 f"   ({finished}/{len(todo)}, about {left:.0f} s left)"
             )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from anthrolab.bench.manifest import begun, code_hash, library_versions, with_new
-from anthrolab.bench.plan import Progress, failed_summaries
+from anthrolab.bench.plan import Progress, troubles
 from anthrolab.bench.settings import NO_PACE, Limits, Pace, State, chat_system_for
 from anthrolab.bench.stage import Stage
 from anthrolab.bench.store import Run
@@ -58,7 +58,7 @@ def play_series(
     reference = find_partner(known, tested, partner)
     remembers = chat_system_for("--memory", memory, known)
     limits = Limits(max_messages=max_messages, window=window, pace=pace)
-    state = State.of(skills_dir, skills or {}, summary, known)
+    state = State.of(skills_dir, cards_dir, skills or {}, summary, known)
     run = Run(run_dir)
     with run.locked():
         run.mend()
@@ -68,6 +68,8 @@ def play_series(
             manifest["code"] = with_new(manifest["code"], code_hash())
             manifest["versions"] = with_new(manifest["versions"], library_versions())
             run.write_manifest({**manifest, "counts": counts})
+            left = counts["planned"] - counts["done"]
+            progress(f"{tested.name} and {reference.name}, series {series.id}: {left} of {counts['planned']} sessions to have; {state.in_words()}")
             try:
                 run_async(_sessions(run, series, library, tested, reference, remembers, role, limits, state, seed, progress))
             finally:
@@ -118,12 +120,12 @@ async def _sessions(
                     if update.memory is not None:
                         memories[pair] = update.memory
                     if update.error is not None:
-                        progress(f"  {scenario.id}: {pair[0]} remembers what was before: {update.error}")
+                        progress(f"  {scenario.id}: {pair[0]} remembers only what was before: {update.error} (another --run asks anew)")
             except ModelError as e:
                 raise ModelError(e.fault, f"{scenario.id}: {e}; the same command goes on from here") from e
             kept = sum(len(memories[pair].lines()) for pair in owners.values() if pair in memories)
             progress(
-                f"  {scenario.id}: {len(dialogue.messages)} messages, {dialogue.stop}{failed_summaries(dialogue)}; "
+                f"  {scenario.id}: {len(dialogue.messages)} messages, {dialogue.stop}{troubles(dialogue)}; "
                 f"{kept} lines remembered"
             )
 

@@ -21,6 +21,10 @@ SUMMARIES = ("rules", "none")
 """What may summarise older messages besides a system."""
 
 
+LONGEST_S = 1500
+"""The longest horizon: a longer gap would end every chat."""
+
+
 @dataclass(frozen=True)
 class Pace:
     """Timing beyond the benchmark's rules, off by default (see `Rules`): seconds between own messages, least seconds
@@ -31,12 +35,25 @@ class Pace:
     typing_chars_per_minute: int = 0
 
     def __post_init__(self) -> None:
-        if self.min_gap_s < 0:
-            raise RunError(f"--min-gap {self.min_gap_s}: seconds, at least 0")
-        if any(delay < 0 for delay in self.follow_up_delays):
-            raise RunError(f"--follow-up-delays {','.join(map(str, self.follow_up_delays))}: seconds, each at least 0")
+        if not 0 <= self.min_gap_s <= LONGEST_S:
+            raise RunError(f"--min-gap {self.min_gap_s}: seconds, at least 0 and at most {LONGEST_S}")
+        delays = ",".join(map(str, self.follow_up_delays))
+        if any(not 0 <= delay <= LONGEST_S for delay in self.follow_up_delays):
+            raise RunError(f"--follow-up-delays {delays}: seconds, each at least 0 and at most {LONGEST_S}")
+        if list(self.follow_up_delays) != sorted(self.follow_up_delays):
+            raise RunError(f"--follow-up-delays {delays}: a growing schedule; give each at least as long as the one before")
         if self.typing_chars_per_minute < 0:
             raise RunError(f"--typing-speed {self.typing_chars_per_minute}: characters a minute, at least 0")
+
+    @property
+    def in_words(self) -> str:
+        """For a report: what is on."""
+        parts = [f"{self.min_gap_s} s between own messages"] if self.min_gap_s else []
+        if self.follow_up_delays:
+            parts.append(f"follow-ups after {', '.join(map(str, self.follow_up_delays))} s")
+        if self.typing_chars_per_minute:
+            parts.append(f"typing {self.typing_chars_per_minute} characters a minute")
+        return "; ".join(parts) or "none"
 
 
 NO_PACE = Pace()
@@ -87,10 +104,25 @@ class State:
     summary: System | str = "rules"
 
     @classmethod
-    def of(cls, skills_dir: Path | None, pins: Mapping[str, str], summary: str, systems: Mapping[str, System]) -> "State":
-        """From what stands on the command line; `pins` names versions of skills."""
+    def of(
+        cls, skills_dir: Path | None, cards_dir: Path | None, pins: Mapping[str, str], summary: str,
+        systems: Mapping[str, System],
+    ) -> "State":  # fmt: skip
+        """From what stands on the command line; `pins` names versions of skills. Skills are those of `skills_dir`, else
+        those beside the cards, else the ones that come with anthrolab."""
+        if skills_dir is None and cards_dir is not None and (cards_dir / "skills").is_dir():
+            skills_dir = cards_dir / "skills"
         skills = load_skills(skills_dir or default_skills_dir(), pins)
-        return cls(skills, summary if summary in SUMMARIES else chat_system_for("--summary", summary, systems))
+        if summary in SUMMARIES:
+            return cls(skills, summary)
+        if summary not in systems:
+            raise RunError(f"--summary {summary}: is neither rules nor none nor a system; there are: {', '.join(systems)}")
+        return cls(skills, chat_system_for("--summary", summary, systems))
+
+    def in_words(self) -> str:
+        """For a line of progress."""
+        named = ", ".join(f"{s.name} {s.version}" for s in self.skills)
+        return f"skills {named}; older messages: {self.summary if isinstance(self.summary, str) else self.summary.name}"
 
     def summary_setting(self) -> Any:
         """As it stands in a manifest."""

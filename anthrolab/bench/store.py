@@ -147,6 +147,8 @@ class Run:
 
         if not self.name:
             raise RunError(f"--run '{self.path}': is no run folder; give a folder of its own, such as runs/first")
+        if self.path.is_dir() and not (self.path / "manifest.json").exists():
+            self.check_own()  # before a lock is left in somebody else's folder
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = open(self.path / ".lock", "w")  # noqa: SIM115 - held until the command ends

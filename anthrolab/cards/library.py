@@ -41,7 +41,7 @@ class Library:
         """Changes when a card changes that a run of cases can use (a series has a hash of its own)."""
         return content_hash(
             {
-                kind: {str(key): card.model_dump(mode="json") for key, card in sorted(cards.items())}
+                kind: {str(key): card.model_dump(mode="json", exclude_defaults=True) for key, card in sorted(cards.items())}
                 for kind, cards in vars(self).items()
                 if cards and kind != "series"
             }
@@ -90,6 +90,12 @@ def load_library(folder: Path) -> Library:
                 problems.append(f"{where}: {name}: no {kind} '{ref}'{suggest(ref, known)}; add {kind}s/{ref}.yaml or name another")
     memories = _load_memories(folder / "memories", personas, problems)
     series = _load_series(folder / "series", personas, scenarios, problems)
+    for where, a, b in [
+        *((f"{path}: {key}", x.persona_a, x.persona_b) for key, x in bindings.items()),
+        *((f"{folder / 'series' / key}.yaml", r.persona_a, r.persona_b) for key, r in series.items()),
+    ]:
+        if a in personas and b in personas and personas[a].name == personas[b].name:
+            problems.append(f"{where}: {a} and {b} are both called {personas[a].name}; nobody could tell them apart; rename one")
     played = [(b.persona_a, b.persona_b, scenarios[b.scenario]) for b in bindings.values() if b.scenario in scenarios]
     played += [(r.persona_a, r.persona_b, r.sessions[0]) for r in series.values()]
     for a, b, scenario in played:

@@ -1,11 +1,23 @@
 """The persona card: one person (paper section 4.2)."""
 
+import unicodedata
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 """A non-empty text."""
+
+def _can_stand_in_a_line(name: str) -> str:
+    if any((unicodedata.category(c)[0] == "C" and c not in "\u200d") or unicodedata.category(c) in ("Zl", "Zp") for c in name):
+        raise ValueError("holds a line break or a character that cannot be seen; write a name on one line")
+    if "<" in name or ">" in name or ":" in name:
+        raise ValueError("holds <, > or :, which stand for other things in a transcript; leave it out")
+    return name
+
+
+Name = Annotated[Line, AfterValidator(_can_stand_in_a_line)]
+"""A name as it stands before every message."""
 
 CardId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 """A file-safe id such as p01."""
@@ -43,7 +55,7 @@ class Persona(Card):
     """One person, as a card in `personas/<id>.yaml`."""
 
     id: CardId
-    name: Line
+    name: Name
     gender: Gender
     age: int = Field(ge=6, le=110, description="years")
     occupation: Line

@@ -66,7 +66,7 @@ def load_skill(folder: Path, name: SkillName, version: str | None = None) -> Ski
         raise SkillError(f"{folder / name}: no version '{version}'; there are: {', '.join(there)}")
     path = folder / name / f"{version}.md"
     try:
-        return Skill(name=name, version=version, text=read_text(path))
+        return Skill(name=name, version=version, text=read_text(path).removeprefix("\ufeff"))
     except ValidationError as e:
         raise SkillError(f"{path}: {e.errors()[0]['msg']}; a skill is 1 to {SKILL_CHARS} characters of text") from e
 

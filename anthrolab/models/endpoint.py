@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from anthrolab.models.answers import UnreadableAnswerError, describe_body, read_answer
 from anthrolab.models.client import ModelError, Reply, Request, Spent
@@ -21,6 +22,8 @@ from anthrolab.models.faults import (
 
 if TYPE_CHECKING:
     import httpx2
+
+T = TypeVar("T")
 
 NO_KEY = "none"
 """Sent where a server asks for no key; OPENAI_API_KEY of the environment is never sent unasked."""
@@ -112,25 +115,16 @@ class Endpoint:
             body["prompt"] = request.prompt
         path = "/chat/completions" if is_chat else "/completions"
         async with self._turns:
-            content = await self._within_budget(path, body, request.spent or Spent())
-        try:
-            return read_answer(content, is_chat)
-        except UnreadableAnswerError as e:
-            raise self._error(Failure(e.fault, str(e), again=False), request.model) from None
+            return await self._within_budget(path, body, request.spent or Spent(), lambda content: read_answer(content, is_chat))
 
     async def models(self) -> list[str]:
         """Names of the models the server offers; ModelError as in `ask`."""
-        content = await self._within_budget("/models", None, Spent())
-        names = _model_names(content)
-        if names is None:
-            seen = f"answered the list of models with {describe_body(content)}"
-            raise self._error(Failure("not_json", seen, again=False), None)
-        return names
+        return await self._within_budget("/models", None, Spent(), _model_names)
 
-    async def _within_budget(self, path: str, body: dict[str, Any] | None, spent: Spent) -> bytes:
-        """The content of a 200 answer; attempts follow one another until one succeeds or the budget is spent.
+    async def _within_budget(self, path: str, body: dict[str, Any] | None, spent: Spent, read: Callable[[bytes], T]) -> T:
+        """What `read` makes of a 200 answer; attempts follow one another until one succeeds or the budget is spent.
 
-        `spent` says what is used up of it already, and is kept up to date.
+        An empty answer is worth another attempt, one that cannot be read is not. `spent` says what is used up of it already, and is kept up to date.
         """
         model = None if body is None else body["model"]
         clock = asyncio.get_running_loop().time
@@ -145,7 +139,10 @@ class Endpoint:
                 spent.attempts += 1
                 outcome = await self._attempt(path, body, min(self.budget.attempt_seconds, end - clock()))
                 if not isinstance(outcome, Failure):
-                    return outcome
+                    try:
+                        return read(outcome)
+                    except UnreadableAnswerError as e:
+                        outcome = Failure(e.fault, str(e), again=e.fault == "empty")
                 wait = self.budget.wait(attempt) if outcome.wait is None else outcome.wait
                 if not outcome.again or attempt == attempts:
                     raise self._error(outcome, model, attempt)
@@ -191,9 +188,9 @@ def _timeout(seconds: float) -> "httpx2.Timeout":
     return httpx2.Timeout(seconds, connect=min(CONNECT_S, seconds), pool=None)
 
 
-def _model_names(content: bytes) -> list[str] | None:
+def _model_names(content: bytes) -> list[str]:
     with contextlib.suppress(ValueError):
         body = json.loads(content)
         if isinstance(body, dict) and isinstance(body.get("data"), list):
             return [str(entry.get("id")) for entry in body["data"] if isinstance(entry, dict)]
-    return None
+    raise UnreadableAnswerError("not_json", f"answered the list of models with {describe_body(content)}")

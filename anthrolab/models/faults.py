@@ -32,7 +32,7 @@ FIXES: dict[Fault, str] = {
     "timeout": "is the server overloaded? raise timeout_s or lower concurrency",
     "rate_limited": "lower concurrency, raise retries, or try later",
     "server_error": "look into the server's own log",
-    "rejected": "check the model's name, the key and the parameters",
+    "rejected": "check the model's name, the key and the parameters; `anthrolab doctor --system NAME` finds what it takes",
     "not_json": "endpoint should be the API's root, which mostly ends in /v1",
     "empty": "check max_tokens and the server's filters, or use another model",
     "refusal": "the model's provider declined; change the scenario or use another model",

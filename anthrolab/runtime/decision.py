@@ -58,6 +58,8 @@ def parse_decision(reply: Reply, role: str, now: datetime, max_delay_s: int) -> 
         return Read(None, f"response.timestamp is {response['timestamp']!r:.40}, not YYYY-MM-DDTHH:MM:SS")
     plan = Plan(response["content"], int((at - now).total_seconds()), response["end"])
     labels = [found.recovered] if found.recovered else []
+    if plan.end and plan.content.strip():
+        labels.append("end is true, so its text is not sent")
     if not plan.silent and not 0 <= plan.delay_s <= max_delay_s:
         labels.append(f"timestamp {response['timestamp']} clipped")
     return Read(plan, None, "; ".join(labels) or None)

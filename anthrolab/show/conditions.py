@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from anthrolab.bench.settings import Pace
 from anthrolab.cards.scenario import CATEGORIES
 from anthrolab.show.measured import Measured
 from anthrolab.show.tables import PrintedTable, plain_table
@@ -22,6 +23,8 @@ _PAPER = {
     "Judge": "Qwen3.5-397B at zero temperature, for L0, local and holistic cards",
     "Tested systems": "16 systems and variants",
     "Samples per case": "not said; the counts fit one",
+    "Older messages": "summarised; by which model is not said",
+    "Pace beyond the scheduler": "not said",
     "Longest dialogue": "not said; 11 to 17 evaluated turns a case",
 }
 
@@ -57,6 +60,8 @@ def _ours(measured: Sequence[Measured]) -> dict[str, str]:
         "Judge": "; ".join(m.judge_label for m in measured),
         "Tested systems": f"{one.system} ({settings['system'].get('policy', 'chat')} policy)",
         "Samples per case": f"{settings['samples']}, {sampling}",
+        "Older messages": _summarised(settings.get("summary", "none")).split(":")[0],
+        "Pace beyond the scheduler": _pace(settings["limits"]).in_words,
         "Longest dialogue": f"{settings['limits']['max_messages']} messages, opener included",
     }
 
@@ -85,6 +90,12 @@ def provenance_table(run: str, measured: Sequence[Measured]) -> PrintedTable:
         rows.append((f"Judge: {m.judge_label}", named))
     frame = pl.DataFrame(rows, schema={"Item": pl.String, "Value": pl.String}, orient="row")
     return plain_table(f"provenance-{run}", f"Run {run}", "", frame)
+
+
+def _pace(limits: dict[str, Any]) -> Pace:
+    return Pace(
+        limits.get("min_gap_s", 0), tuple(limits.get("follow_up_delays", ())), limits.get("typing_chars_per_minute", 0)
+    )
 
 
 def _summarised(summary: str | dict[str, Any]) -> str:

@@ -105,7 +105,8 @@ def load_all(run_dir: Path, rubric: Rubric | None = None) -> list[Measured]:
     """A run as each of its judges saw it; RunError if none has."""
     judges = Run(run_dir).judges()
     if not judges:
-        Run(run_dir).manifest()
+        if "cases" not in Run(run_dir).manifest()["settings"]:
+            raise RunError(f"{run_dir}: holds a series of sessions and no cases; `anthrolab timing` and `anthrolab l0` take it")
         raise RunError(f"{run_dir}: not judged yet; do: anthrolab judge {run_dir} --judge rules")
     return [load_measured(run_dir, judge, rubric) for judge in judges]
 

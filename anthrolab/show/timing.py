@@ -90,7 +90,7 @@ def timing_table(runs: Sequence[Measured]) -> PrintedTable:
                 "Silent": _of(a.silent, a.decided),
                 "Read but silent": _of(a.read_silent, a.read),
                 "Interruptions": _of(a.interruptions, a.woken),
-                "Revised": _of(a.revise + a.replace, a.reconsidered),
+                "Rewritten": _of(a.revise + a.replace, a.reconsidered),
                 "Overlap": _of(a.crossed, a.sent),
                 "Errors": _of(a.errors, a.asks),
                 "Guarded": _plain(t.guarded),
@@ -106,7 +106,7 @@ def timing_table(runs: Sequence[Measured]) -> PrintedTable:
             "delay, and slow ones are cut off first, so many of them mean that the delays lean to the fast. Burst: own messages in a row. "
             "Silent: decisions to send nothing, of all decisions. Read but silent: the same, of the decisions on a message of the partner.",
             "Interruptions: messages of the partner that came while an own draft was unsent, of all that asked for a decision; one draft "
-            "can be interrupted several times. Revised: of the interruptions with a decision those after which the draft was revised or "
+            "can be interrupted several times. Rewritten: of the interruptions with a decision those after which the draft was revised or "
             "replaced; else it was kept or withdrawn. Overlap: own messages sent while the partner held an unsent draft. "
             f"Errors (replies that broke the contract) and drafts dropped by a guard are no silence. {NO_VALUE}: not measured.",
         ],
