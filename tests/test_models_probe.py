@@ -5,17 +5,19 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from anthrolab.models.client import ModelError, Reply
+from anthrolab.models.client import Fault, ModelError, Reply
 from anthrolab.models.doctor import advise
 from anthrolab.models.doctor import probe_endpoint as probe
 from anthrolab.models.doctor import probe_lines as lines
 from anthrolab.models.doctor.findings import (
+    FAULTS,
+    MEANINGS,
     NOT_SENT,
     SHORT,
     WORD,
@@ -28,7 +30,8 @@ from anthrolab.models.doctor.findings import (
     read_line,
 )
 from anthrolab.models.doctor.probe import COUNT
-from anthrolab.models.doctor.text import WIDTH
+from anthrolab.models.doctor.text import terminal_width
+from anthrolab.models.faults import FIXES
 from anthrolab.models.scripted import Answer, Call, reply_body, serve
 from anthrolab.models.systems import System, load_systems
 
@@ -315,7 +318,7 @@ def test_a_server_that_dies_in_the_middle_leaves_what_was_found_and_cannot_serve
     advice = advise(entry, found)
     assert not advice.serves
     text = "\n".join(lines(entry, found))
-    assert "cannot serve policy chat: the server could not be reached" in text
+    assert "cannot serve policy chat: the connection failed: broke the connection off" in text
     assert "settings to use" not in text
 
 
@@ -330,7 +333,7 @@ def test_a_server_that_refuses_everything_is_quoted() -> None:
     entry, found, calls = asked(Server(refuses=("model",)))
     assert len(calls) == 2
     assert advise(entry, found).problems == [
-        "the plainest request is refused: answered 400 with 'model is not supported here'"
+        "the plainest request got no text (refused): answered 400 with 'model is not supported here'"
     ]
 
 
@@ -338,6 +341,12 @@ def test_a_model_that_obeys_no_form_cannot_serve_the_chat_policy() -> None:
     entry, found, _ = asked(DEAF)
     assert {outcome(found, form) for form in ("prompt", "json_object", "json_schema", "line")} == {"ignored"}
     assert advise(entry, found).problems == ["no kind of structured output is obeyed, with thinking or without"]
+
+
+def test_a_schema_at_which_the_server_fails_is_a_problem_since_a_run_steps_down_at_refusals_only() -> None:
+    entry, found, _ = asked(NO_FORMATS)
+    broken = [replace(f, outcome="failed", detail="answered 500") if f.asked == "json_schema" else f for f in found]
+    assert advise(entry, broken).problems == ["json_schema is failed: answered 500"]
 
 
 def test_a_schema_that_is_taken_and_not_enforced_leaves_it_to_the_prompt() -> None:
@@ -373,7 +382,7 @@ def test_long_thinking_gets_the_room_that_the_entry_gives_it(thinking: bool | No
     assert advice.serves
     assert {name for name, value in advice.settings.items() if value != getattr(entry, name)} == set()
     assert not advice.reasons
-    assert [n for n in advice.notes if not n.startswith("it thinks unless told not to")] == []
+    assert advice.notes == []
     assert {f.outcome for f in found if f.asked != "prompt"} == {"ok"}
     expected = "no" if thinking is False else "unseen" if hidden else "yes"
     for asked_for in ("prompt", "json_object", "json_schema", "line"):
@@ -408,17 +417,148 @@ def test_what_the_probes_own_time_limit_left_open_changes_nothing() -> None:
     half = [Finding(ON, "prompt", "ignored", "yes"), Finding(ON, "json_schema", "not asked", "", over)]
     for found in ([*quick, late], [*quick, *half]):
         advice = advise(entry, [*found, Finding(NOT_SENT, "json_object", "not asked", "", over)])
-        assert advice.serves
+        assert not advice.serves and not advice.problems
         assert advice.settings == {"thinking": True, "thinking_style": "enable_thinking"}
         assert not advice.reasons
-        assert advice.notes == [
-            f"not everything was answered: {over}",
-            "the probe was over before enable_thinking true was tried out: thinking stays as the entry has it",
+        assert advice.unknown == [
+            "enable_thinking true did not get all its answers, and thinking stays as the entry has it"
         ]
-    assert advise(entry, half).problems == ["no usable JSON came before the probe was over"]
+        assert [note.partition(";")[0] for note in advice.notes] == [f"not everything was answered ({over})"]
+    free = system("http://h/v1")
+    assert advise(free, [Finding(NOT_SENT, "prompt", "ignored", "no"), replace(half[1], way=OFF)]).unknown == [
+        "no usable JSON came among the answers"
+    ]
     base = system("http://h/v1", policy="transcript")
     line = [Finding(NOT_SENT, "one line", "ok"), Finding(NOT_SENT, "line", "not asked", "", over)]
-    assert advise(base, line).problems == [f"the form of a line is not asked: {over}"]
+    assert advise(base, line).unknown == ["the form of a line got no answer"]
+    assert not advise(base, line).problems
+
+
+@pytest.mark.parametrize("open_outcome", ["unanswered", "not asked", "late", "busy"])
+def test_no_claim_is_made_on_what_got_no_answer(open_outcome: Any) -> None:
+    """Every question in turn without an answer: nothing about it is set, noted or said, and no fault is named."""
+    entry, found, _ = asked(GEMMA_LIKE)
+    assert len(found) > 15
+    assert not advise(entry, found).unknown
+    for i, finding in enumerate(found[1:], 1):
+        left = replace(finding, outcome=open_outcome, thought="", detail="time")
+        later = [replace(f, outcome="not asked", thought="", detail="time") for f in found[i + 1 :]]
+        for rest in (found[i + 1 :], later):
+            advice = advise(entry, [*found[:i], left, *rest])
+            assert advice.problems == []
+            assert [note for note in advice.notes if finding.asked in note]
+            essential = ("real prompt size", "system role", "system text in user", "json_schema")
+            assert finding.asked not in essential or (advice.unknown and not advice.serves)
+            assert "system_role" not in advice.settings or finding.asked not in essential[1:3]
+            assert finding.asked != "two in a row" or not [n for n in advice.notes if n.startswith("two user messages")]
+    nobody = [f if f.way.on is None else replace(f, outcome=open_outcome, thought="") for f in found]
+    assert "what changes that: not known" in "\n".join(lines(entry, nobody))
+    eager, found, _ = asked(FULL_VLLM)
+    taken = [
+        replace(f, outcome="busy", thought="") if f.asked == "json_schema" and f.way == NOT_SENT else f for f in found
+    ]
+    assert advise(eager, taken).settings["thinking"] is None and advise(eager, taken).unknown
+    want = eager.model_copy(update={"thinking": False, "thinking_style": "reasoning_effort"})
+    half = [replace(f, outcome=open_outcome, thought="") if f.way == OFF else f for f in found]
+    assert "no way of asking" not in notes(want, half)
+    assert "no way of asking stops its thinking" in notes(want, [f for f in found if f.way != OFF])
+
+
+def test_a_change_that_got_no_answer_is_not_advised() -> None:
+    def handler(call: Call) -> Answer:
+        return Answer(hang=True) if call.number > 1 else Answer({"error": "max_tokens is not supported"}, status=400)
+
+    with serve(handler) as served:
+        entry = system(served.url)
+        found = probe(entry, limit_s=0.5)
+    assert [(f.asked, f.outcome) for f in found] == [("prompt", "refused"), ("prompt", "unanswered")]
+    assert "max_tokens_field" not in advise(entry, found).settings
+
+
+def test_a_slow_endpoint_is_not_called_unusable() -> None:
+    """Some 65 s an answer, at the usual timeout_s of 120: the same in small, within the probe's time and beyond it."""
+    with serve(lambda call: replace(FULL_VLLM(call), delay=0.15)) as served:
+        entry = system(served.url, timeout_s=10)
+        assert advise(entry, probe(entry)).serves
+        found = probe(entry, limit_s=0.5)
+    advice = advise(entry, found)
+    assert advice.problems == [] and advice.unknown
+    assert "\nnot known whether it can serve policy chat: " in "\n".join(lines(entry, found))
+
+
+@pytest.mark.parametrize("how", ["chat", "transcript"])
+def test_a_context_too_small_for_a_real_prompt_is_a_verdict(how: Any) -> None:
+    limit, why = {"chat": 3000, "transcript": 1000}[how], "maximum context length is 2048 tokens"
+
+    def handler(call: Call) -> Answer:
+        long = len(str(call.body.get("prompt", call.body.get("messages")))) > limit
+        return Answer({"error": {"message": why}}, status=400) if long else FULL_VLLM(call)
+
+    with serve(handler) as served:
+        entry = system(served.url, policy=how)
+        found = probe(entry)
+    assert outcome(found, "real prompt size") == "refused"
+    text = " ".join(" ".join(lines(entry, found)).split())
+    assert f"cannot serve policy {how}: a prompt of real size is refused (answered 400 with '{why}'); at this" in text
+    assert "what helps: a larger context of the server, a smaller `--window`, shorter skills" in text
+    entry, found, calls = asked(FULL_VLLM, policy=how, thinking=None)
+    assert outcome(found, "real prompt size") == "ok"
+    sizes = [len(str(call.body.get("prompt", call.body.get("messages")))) for call in calls]
+    assert sum(size > {"chat": 6000, "transcript": 1500}[how] for size in sizes) == 1
+
+
+def test_the_size_is_asked_without_what_else_could_be_refused() -> None:
+    server = replace(QWEN_BEHIND_A_GATEWAY, refuses=("chat_template_kwargs", "system"))
+    _, found, _ = asked(server, thinking=False, thinking_style="enable_thinking")
+    assert outcome(found, "prompt", OFF) == "refused"
+    assert outcome(found, "real prompt size") == "ok"
+
+    def cut(call: Call) -> Answer:
+        return Answer(reply_body(call, None, finish_reason="length")) if len(str(call.body)) > 3000 else FULL_VLLM(call)
+
+    with serve(cut) as served:
+        assert outcome(probe(system(served.url)), "real prompt size") == "ok"
+
+
+NO_TEXT = {
+    "no choices": ({"choices": []}, "empty"),
+    "empty content": ({"choices": [{"message": {"content": ""}}]}, "empty"),
+    "tool calls": ({"choices": [{"message": {"content": None, "tool_calls": [{"id": "a"}]}}]}, "empty"),
+    "a refusal": ({"choices": [{"message": {"content": None, "refusal": "I will not."}}]}, "declined"),
+    "an error in a 200": ({"error": {"message": "no such model"}}, "refused"),
+    "a page": ("<html><title>Log in</title></html>", "not JSON"),
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), NO_TEXT.values(), ids=NO_TEXT)
+def test_an_endpoint_that_sends_no_text_is_named_and_left_early(body: Any, expected: str) -> None:
+    with serve(lambda call: Answer(body)) as served:
+        entry = system(served.url)
+        found = probe(entry)
+        assert len(served.calls) <= 2
+    assert [f.outcome for f in found] == [expected]
+    text = "\n".join(lines(entry, found))
+    assert (
+        f"cannot serve policy chat: the plainest request got no text ({expected}): answered" in text
+        or expected == "declined"
+    )
+    assert MEANINGS[found[0].outcome] in text
+    assert "ignored" not in text and "4xx" not in text and "notes:" not in text
+
+
+def test_redirects_silent_completions_and_broken_connections_are_named() -> None:
+    with serve(lambda call: Answer("", status=302)) as served:
+        found = probe(system(served.url))
+    assert [f.outcome for f in found] == ["refused"] and "answered 302" in found[0].detail
+    with serve(lambda call: "\n") as served:
+        base = system(served.url, policy="transcript", server="openai")
+        found = probe(base)
+        assert len(served.calls) == 1
+    assert [f.outcome for f in found] == ["empty"] and not advise(base, found).serves
+    with serve(lambda call: Answer(b"{}", cut=1)) as served:
+        entry = system(served.url)
+        text = "\n".join(lines(entry, probe(entry)))
+    assert "gone = no connection, or it broke off" in text and "reached" not in text
 
 
 def test_the_time_of_a_probe_is_limited() -> None:
@@ -431,7 +571,8 @@ def test_the_time_of_a_probe_is_limited() -> None:
         entry = system(served.url)
         found = probe(entry, limit_s=3)
     assert outcome(found, "length cap") == "not asked"
-    assert "not everything was answered: the probe's 3 s are over" in notes(entry, found)
+    assert "not everything was answered (the probe's 3 s are over); not known: " in notes(entry, found)
+    assert advise(entry, found).problems == [] and not advise(entry, found).serves
 
 
 @pytest.mark.parametrize(
@@ -440,7 +581,7 @@ def test_the_time_of_a_probe_is_limited() -> None:
 def test_a_base_model_is_asked_for_completions_a_line_and_a_cut(server: str, field: str) -> None:
     entry, found, calls = asked(Server(), server=server, policy="transcript")
     assert {call.path for call in calls} == {"/v1/completions"}
-    assert [f.asked for f in found] == ["one line", *(["line"] if field else []), "length cap"]
+    assert [f.asked for f in found] == ["one line", "real prompt size", *(["line"] if field else []), "length cap"]
     assert {f.outcome for f in found} == {"ok"}
     assert advise(entry, found).serves
     if field:
@@ -454,7 +595,8 @@ def test_the_real_embedded_base_model() -> None:
         "embedded", model="gemma3-270m", server="llama.cpp", policy="transcript", sampling={"temperature": 0}
     )
     found = probe(entry)
-    assert [(f.asked, f.outcome) for f in found] == [("one line", "ok"), ("line", "ok"), ("length cap", "ok")]
+    assert [f.asked for f in found] == ["one line", "real prompt size", "line", "length cap"]
+    assert {f.outcome for f in found} == {"ok"}
     assert advise(entry, found).serves
 
 
@@ -472,21 +614,80 @@ def test_every_text_fits_the_terminal_and_its_settings_can_be_copied(
     server: Server, thinking: bool | None, tmp_path: Any
 ) -> None:
     style = "none" if thinking is None else "enable_thinking"
-    entry, found, _ = asked(server, thinking=thinking, thinking_style=style, sampling={"temperature": 0.7})
-    text = list(lines(entry, found))
-    assert max(map(len, text)) <= WIDTH
+    sampling: dict[str, Any] = {"temperature": 0.7, "stop": ["a stop that is long enough", "for a line", "of its own"]}
+    entry, found, _ = asked(server, thinking=thinking, thinking_style=style, sampling=sampling)
     advice = advise(entry, found)
-    assert text[-1].startswith("can serve" if advice.serves else "cannot serve")
     assert advice.serves == (server is not DEAF)
     assert set(advice.reasons) == {n for n, v in advice.settings.items() if v != getattr(entry, n)}
-    kept = {k: v for k, v in entry.model_dump().items() if k not in advice.settings}
-    head = [f"    {name}: {json.dumps(value)}" for name, value in kept.items() if name != "name"]
-    if advice.serves:
-        below = text[next(i for i, line in enumerate(text) if line.startswith("settings to use")) + 1 :]
-        copied = below[: below.index("")]
-        path = tmp_path / "systems.yaml"
-        path.write_text("\n".join(["systems:", "  - name: x", *head, *copied, ""]), encoding="utf-8")
-        assert load_systems(path)["x"] == entry.model_copy(update=advice.settings)
+    for width in (60, 80, 100):
+        text = list(lines(entry, found, width))
+        assert "" not in (text[0], text[-1]) and ("", "") not in pairwise(text)
+        assert [line for line in text if len(line) > width and not re.match(r" {4}(#   )?[a-z_]+: ", line)] == []
+        verdict = text[len(text) - text[::-1].index("") :]
+        assert verdict[0].startswith("can serve" if advice.serves else "cannot serve")
+        if advice.serves:
+            below = text[next(i for i, line in enumerate(text) if line.startswith("settings to use")) + 1 :]
+            copied = below[: below.index("")]
+            assert len([line for line in copied if not line.startswith("    #")]) == len(advice.settings)  # none broken
+            expected = entry.model_copy(update=advice.settings)
+            assert load_copied(entry, advice.settings, copied, tmp_path) == expected
+
+
+def load_copied(entry: System, settings: Mapping[str, Any], copied: Sequence[str], folder: Any) -> System:
+    """The entry as its file gives it once the lines are put in the place of its own."""
+    kept = {name: value for name, value in entry.model_dump().items() if name not in settings and name != "name"}
+    path = folder / "systems.yaml"
+    head = [f"    {name}: {json.dumps(value)}" for name, value in kept.items()]
+    path.write_text("\n".join(["systems:", "  - name: x", *head, *copied, ""]), encoding="utf-8")
+    return load_systems(path)["x"]
+
+
+@pytest.mark.parametrize(
+    ("server", "ways"),
+    [
+        (FULL_VLLM, [("enable_thinking", False, {}), ("enable_thinking", True, {})]),
+        (QWEN_BEHIND_A_GATEWAY, [("no_think_suffix", False, {}), ("no_think_suffix", True, {})]),
+        (
+            Server(refuses=("chat_template_kwargs", "reasoning_effort=none"), switches=("reasoning_effort",)),
+            [("reasoning_effort", False, {"reasoning_effort": "minimal"}), ("reasoning_effort", True, {})],
+        ),
+        (
+            HOSTED,
+            [
+                ("reasoning_effort", False, {"reasoning_effort": "minimal", "temperature": None}),
+                ("reasoning_effort", True, {}),
+            ],
+        ),
+    ],
+)
+def test_where_it_thinks_unasked_the_lines_to_choose_from_are_printed_and_each_is_an_entry(
+    server: Server, ways: Any, tmp_path: Any
+) -> None:
+    entry, found, _ = asked(server)
+    advice = advise(entry, found)
+    assert advice.serves and advice.settings["thinking"] is None
+    assert [(c["thinking_style"], c["thinking"], c.get("sampling", {})) for c in advice.choices] == ways
+    assert "write thinking" not in notes(entry, found)
+    text = list(lines(entry, found, 60))
+    shown = [line.removeprefix("    #   ") for line in text if line.startswith("    #   ")]
+    for choice in advice.choices:
+        copied, shown = shown[: len(choice)], shown[len(choice) :]
+        loaded = load_copied(entry, choice, [f"    {line}" for line in copied], tmp_path)
+        assert loaded == entry.model_copy(update=choice)
+        assert loaded.thinking is choice["thinking"]
+    assert shown == []
+    for switches, thinks in (((), True), (("enable_thinking",), False)):
+        entry, found, _ = asked(Server(switches=switches, thinks=thinks))
+        assert advise(entry, found).choices == []
+
+
+@pytest.mark.parametrize(("columns", "width"), [("80", 80), ("30", 60), ("200", 100)])
+def test_the_width_is_the_terminals(monkeypatch: pytest.MonkeyPatch, columns: str, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert terminal_width() == width
+    entry, found, _ = asked(HOSTED)
+    assert list(lines(entry, found)) == list(lines(entry, found, width))
+    assert list(lines(entry, found)) != list(lines(entry, found, width - 15))
 
 
 @pytest.mark.parametrize(
@@ -533,13 +734,12 @@ def test_reading_a_line_and_an_error() -> None:
     assert read_line(Reply("[07:31] Ann: hi there"))[0] == "ignored"
     assert read_line(Reply("", reasoning="a greeting", finish_reason="length"))[0] == "cut off"
     url = "http://h/v1, model 'm'"
-    error = ModelError(
-        "rejected", f"{url}: answered 400 with 'no: not so'; check the model's name, the key and the parameters"
-    )
+    error = ModelError("rejected", f"{url}: answered 400 with 'no: not so'; {FIXES['rejected']}")
     assert read_error(error) == ("refused", "", "answered 400 with 'no: not so'")
     empty = ModelError("empty", f"{url}: answered with an empty message (finish_reason length); check max_tokens")
     assert read_error(empty)[:2] == ("cut off", "unseen")
-    assert read_error(ModelError("rate_limited", f"{url}: answered 429"))[0] == "failed"
+    assert read_error(ModelError("rate_limited", f"{url}: answered 429"))[0] == "busy"
+    assert FAULTS.keys() == set(get_args(Fault))
 
 
 def test_the_command_exits_by_whether_the_policy_can_be_served(tmp_path: Any) -> None:
@@ -558,4 +758,4 @@ def test_the_command_exits_by_whether_the_policy_can_be_served(tmp_path: Any) ->
     assert unknown.returncode == 2
     assert "no system 'y'" in unknown.stderr
     dead = run("http://127.0.0.1:9/v1")
-    assert (dead.returncode, "could not be reached" in dead.stdout) == (1, True)
+    assert (dead.returncode, "cannot be reached" in dead.stdout) == (1, True)

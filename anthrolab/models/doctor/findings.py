@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from anthrolab.models.client import ModelError, Reply
+from anthrolab.models.client import Fault, ModelError, Reply
 from anthrolab.models.faults import FIXES
 from anthrolab.models.json_text import read_object
 from anthrolab.models.systems import System
 
 Outcome = Literal[
-    "ok", "mended", "in reasoning", "cut off", "unmarked", "unclear", "ignored", "refused", "failed", "gone",
-    "unanswered", "not asked",
+    "ok", "mended", "in reasoning", "cut off", "unmarked", "unclear", "ignored", "refused", "declined", "empty",
+    "not JSON", "failed", "late", "busy", "gone", "unanswered", "not asked",
 ]  # fmt: skip
 """What came of a request; MEANINGS says what each is."""
 
@@ -23,17 +23,35 @@ MEANINGS: dict[Outcome, str] = {
     "unmarked": "kept, but finish_reason does not say so",
     "unclear": "the reply was too short to tell",
     "ignored": "accepted, not obeyed",
-    "refused": "the server answered 4xx",
-    "failed": "no usable answer",
-    "gone": "the server could not be reached",
+    "refused": "the server rejected the request",
+    "declined": "the answer is a refusal of the model or its provider",
+    "empty": "the answer holds no text",
+    "not JSON": "the answer is not of the API",
+    "failed": "the server failed at the request",
+    "late": "no answer within the entry's timeout_s",
+    "busy": "the server limits the rate of requests",
+    "gone": "no connection, or it broke off",
     "unanswered": "the probe was over before an answer came",
 }
 """The outcomes that are not `ok` (accepted and obeyed) or `not asked` (the probe was over)."""
 
-NO_REPLY: tuple[Outcome, ...] = ("refused", "failed", "gone", "unanswered", "not asked")
+FAULTS: dict[Fault, Outcome] = {
+    "rejected": "refused", "refusal": "declined", "empty": "empty", "not_json": "not JSON", "server_error": "failed",
+    "no_reply": "failed", "timeout": "late", "rate_limited": "busy", "unreachable": "gone",
+}  # fmt: skip
+"""What an error is called in a probe: every fault by itself, since each asks for another fix."""
 
-UNSETTLED: tuple[Outcome, ...] = ("unanswered", "not asked")
-"""What the probe's own time limit left open: it says nothing about the endpoint."""
+UNSETTLED: tuple[Outcome, ...] = ("busy", "unanswered", "not asked")
+"""What the probe's own time limit or the server's limit on the rate left open: it says nothing about the request."""
+
+OPEN: tuple[Outcome, ...] = ("late", "gone", *UNSETTLED)
+"""No answer that would say whether what was asked for is taken: nothing is concluded about that (a run would be late
+too, so that a way of thinking that is late is no good one)."""
+
+DENIED: tuple[Outcome, ...] = ("refused", "declined", "empty", "not JSON", "failed")
+"""An answer to the request, and no text in it."""
+
+NO_REPLY: tuple[Outcome, ...] = (*DENIED, *OPEN)
 
 Thought = Literal["yes", "unseen", "no", ""]
 """Whether reasoning came with a reply; unseen: more tokens were counted than were sent; empty: there is no reply."""
@@ -157,8 +175,15 @@ def read_line(reply: Reply) -> Reading:
 
 def read_stop(reply: Reply) -> Reading:
     """Whether a completion ended at the stop sequence, the end of its line."""
+    if not reply.text.strip():
+        return "empty", "", "came: an empty message"
     held = "\n" not in reply.text
     return ("ok" if held else "ignored"), "", f"{'ends with its line' if held else 'came'}: {_short(reply.text)}"
+
+
+def read_size(reply: Reply) -> Reading:
+    """A prompt of the real size was read; what the reply says does not matter."""
+    return "ok", "", "" if reply.prompt_tokens is None else f"{reply.prompt_tokens} tokens, by the server's count"
 
 
 def read_cap(reply: Reply) -> Reading:
@@ -176,14 +201,11 @@ def read_cap(reply: Reply) -> Reading:
 
 
 def read_error(error: ModelError) -> Reading:
-    """What an error says: refused, no reply, or a reply without anything in it."""
+    """What an error says, by its fault; an empty message at the length cap is thinking that was cut."""
     detail = str(error).partition(": ")[2].removesuffix(f"; {FIXES[error.fault]}")
     if error.fault == "empty" and "finish_reason length" in detail:
         return "cut off", "unseen", detail
-    outcomes: dict[str, Outcome] = {
-        "rejected": "refused", "empty": "ignored", "refusal": "ignored", "unreachable": "gone",
-    }  # fmt: skip
-    return outcomes.get(error.fault, "failed"), "", detail
+    return FAULTS[error.fault], "", detail
 
 
 def _thought(reply: Reply) -> Thought:

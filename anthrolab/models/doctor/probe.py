@@ -16,6 +16,7 @@ from anthrolab.models.doctor.findings import (
     LINE_REGEX,
     NO_REPLY,
     NOT_SENT,
+    OPEN,
     SCHEMA,
     SHORT,
     WORD,
@@ -27,6 +28,7 @@ from anthrolab.models.doctor.findings import (
     read_error,
     read_json,
     read_line,
+    read_size,
     read_stop,
     read_word,
 )
@@ -35,14 +37,20 @@ from anthrolab.models.structured import with_format
 from anthrolab.models.systems import NO_EFFORTS, System, without_samplers
 from anthrolab.sync import run_async
 
-LIMIT_S = 600.0
-"""Seconds that a probe may take: room for a dozen long thoughts. What is open by then stays open, and nothing is
+LIMIT_S = 900.0
+"""Seconds that a probe may take: room for two dozen answers of a minute each, two at once. What is open by then stays open, and nothing is
 concluded from it."""
 
 DRINK = "What do you drink in the morning, and when? Answer in JSON."
 TOLD = f'{DRINK} Write one JSON object and nothing else: {{"drink": "tea" or "coffee", "at": "HH:MM", "more": true or false}}'
 RULE = f"The code word is {WORD}. Whenever you are asked for the code word, answer with it."
 LINES = "[07:28] Ann: good morning\n[07:29] Bob: morning ann\n"
+
+RAIN = "昨晚上下了一夜的雨，早上巷子口积了水，卖豆浆的嬢嬢把摊摊挪到屋檐底下去了。"
+RAINED = "一句话说，昨晚上下雨没得？"
+CHAT_SIZE, TRANSCRIPT_SIZE = 6000, 1500
+"""Characters of a real prompt: in a chat, some 3,000 to 4,000 of system text with the skills, the summary and the window;
+for a base model the summary and the lines of the window."""
 
 ASK_WORD = "What is the code word?"
 COUNT = "Count from 1 to 100. Write the numbers, separated by spaces."
@@ -95,7 +103,7 @@ class _Asker:
                 return Finding(way, asked, "unanswered", "", self.over)
             except ModelError as error:
                 if error.fault == "unreachable":
-                    self.over = "the server cannot be reached"
+                    self.over = "the connection had failed"
                 return Finding(way, asked, *read_error(error))
             return Finding(way, asked, *read(reply))
 
@@ -129,7 +137,7 @@ async def _chat(asker: _Asker) -> list[Finding]:
     entry, found = asker.system, await _plainest(asker)
     if found[-1].outcome in NO_REPLY:
         return found
-    found += [f for group in await asyncio.gather(*_dialects(asker)) for f in group]
+    found += [f for group in await asyncio.gather(_size(asker), *_dialects(asker)) for f in group]
     ways, forms = crossed_ways(entry, found), CONSTRAINED[: 3 if constraint(entry) else 2]
     found += await asyncio.gather(*(asker.structured(way, form) for way in ways for form in forms))
     asker.system = entry.model_copy(update=advise(entry, found).settings)
@@ -147,11 +155,32 @@ async def _plainest(asker: _Asker) -> list[Finding]:
     for changes in ({}, renamed, *((bare, bare | renamed) if bare["sampling"] != entry.sampling else ())):
         asker.system = entry.model_copy(update=changes)
         latest = await asker.structured(NOT_SENT, "prompt")
+        if latest.outcome in OPEN:  # whether the changes help is not known
+            return [*refused[:1], latest]
         if latest.outcome != "refused":
             blamed = {"max_tokens_field": refused[:1], "sampling": refused[len(changes) - 1 :][:1]}
             return [*(replace(f, asked=name) for name in changes for f in blamed[name]), latest]
         refused.append(latest)
     return refused[:1]
+
+
+async def _size(asker: _Asker) -> list[Finding]:
+    """A prompt as long as a real one, as plain as can be, so that nothing but its length can be refused."""
+    system = asker.system.model_copy(update=NOT_SENT.settings(asker.system))
+    if system.policy == "chat":
+        request = system.request(messages=user(_filler(RAIN, CHAT_SIZE) + f"\n\n{RAINED}"))
+    else:
+        line = f"[07:28] 小敏: {RAIN}\n"
+        request = system.request(prompt=f"{_filler(line, TRANSCRIPT_SIZE)}[07:30]", params={"stop": ["\n"]})
+    latest = await asker.ask("real prompt size", read_size, request)
+    if latest.outcome == "cut off":  # the thoughts of the reply were cut: the prompt was read
+        latest = replace(latest, outcome="ok", thought="")
+    return [latest]
+
+
+def _filler(text: str, characters: int) -> str:
+    """The text again and again, up to at least that many characters."""
+    return text * -(-characters // len(text))
 
 
 def _dialects(asker: _Asker) -> list[Coroutine[Any, Any, list[Finding]]]:
@@ -175,7 +204,7 @@ def _dialects(asker: _Asker) -> list[Coroutine[Any, Any, list[Finding]]]:
 
 
 async def _role(asker: _Asker) -> list[Finding]:
-    """A system message, and if it is refused or not obeyed, its text before the user's."""
+    """A system message, and if it is not taken or not obeyed, its text before the user's."""
     messages = [{"role": "system", "content": RULE}, *user(ASK_WORD)]
     found = []
     for name, taken in (("system role", True), ("system text in user", False)):
@@ -221,6 +250,7 @@ async def _transcript(asker: _Asker) -> list[Finding]:
     found = [await asker.ask("one line", read_stop, system.request(prompt=f"{LINES}[07:30]", params=stop))]
     if found[0].outcome in NO_REPLY:
         return found
+    found += await _size(asker)
     if held := constraint(system):
         found.append(await asker.ask("line", read_line, system.request(prompt=LINES, params=stop | held)))
     capped = system.model_copy(update={"max_tokens": SHORT}).request(prompt="1 2 3 4 5 6 7 8 9")
