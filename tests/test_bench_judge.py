@@ -182,7 +182,7 @@ def test_other_cards_are_refused(tmp_path: Path) -> None:
     manifest = Run(run).manifest()
     manifest["hashes"]["cards"] = "0" * 16
     Run(run).write_manifest(manifest)
-    with pytest.raises(RunError, match="made with other cards"):
+    with pytest.raises(RunError, match="its cards are not those of this folder"):
         judge_run(run, progress=quiet)
 
 
