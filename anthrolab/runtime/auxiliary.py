@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from anthrolab.models.client import ModelClient, Reply, Request
 from anthrolab.models.fence import fenced, quoted
+from anthrolab.models.json_text import read_object
 from anthrolab.models.reask import Read, ask_for
 from anthrolab.models.structured import Ladder
 from anthrolab.models.systems import System
@@ -14,6 +15,7 @@ from anthrolab.runtime.prompt import template
 from anthrolab.runtime.seat import shown
 
 T = TypeVar("T")
+K = TypeVar("K", bound=str)
 
 
 @dataclass(frozen=True)
@@ -44,3 +46,21 @@ class Auxiliary:
 def chat_lines(said: Sequence[Said]) -> str:
     """Messages as inert lines, one each, in their fence; a very long one is cut as in every prompt."""
     return fenced("CHAT", [f"{s.at:%Y-%m-%d %H:%M:%S} {quoted(s.name)}：{quoted(shown(s.content))}" for s in said])
+
+
+def known_lines(label: str, letters: Mapping[K, str], lines: Mapping[K, Sequence[str]]) -> str:
+    """What is noted already, each line under its letter and number (from 1), in its fence."""
+    numbered = [f"{letters[kind]}{i}：{quoted(line)}" for kind in letters for i, line in enumerate(lines.get(kind, ()), 1)]
+    return fenced(label, numbered or ["（还没有）"])
+
+
+def read_lists(reply: Reply, names: Sequence[str]) -> Read[dict[str, list[str]]]:
+    """The lists of texts in the one object of a reply, by name; all must be there."""
+    found = read_object(reply)
+    if found.value is None:
+        return Read(None, found.error)
+    for name in names:
+        entries = found.value.get(name)
+        if not isinstance(entries, list) or not all(isinstance(e, str) for e in entries):
+            return Read(None, f"{name} is missing or no list of texts")
+    return Read({name: found.value[name] for name in names}, None, found.recovered)

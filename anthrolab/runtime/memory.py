@@ -13,10 +13,9 @@ from pydantic import Field
 
 from anthrolab.cards.memory import LINE_CHARS, MAX_LINES, SECTIONS, Memory, Section
 from anthrolab.models.client import Reply
-from anthrolab.models.fence import fenced, inert, quoted
-from anthrolab.models.json_text import read_object
+from anthrolab.models.fence import fenced, inert
 from anthrolab.models.reask import Read
-from anthrolab.runtime.auxiliary import Auxiliary, chat_lines
+from anthrolab.runtime.auxiliary import Auxiliary, chat_lines, known_lines, read_lists
 from anthrolab.runtime.dialogue import Dialogue, Record, Speaker, other
 from anthrolab.runtime.history import Said
 from anthrolab.runtime.prompt import summary_lines, template
@@ -99,7 +98,7 @@ class Updater:
             owner=side.name, partner=about.name, max_lines=MAX_LINES, max_chars=LINE_CHARS
         )
         question = template("memory_update_ask").substitute(
-            known=_known(known), date=f"{dialogue.start:%Y-%m-%d}", chat=_chat(dialogue)
+            known=known_lines("MEMORY", LETTERS, _lines(known)), date=f"{dialogue.start:%Y-%m-%d}", chat=_chat(dialogue)
         )
         salt = f"{self.salt}/{dialogue.dialogue_id}/memory-{owner}"
         outcome, reply = await self.auxiliary.ask(instructions, question, SCHEMA, salt, lambda reply: read_written(reply, known))
@@ -120,19 +119,14 @@ class Updater:
 
 def read_written(reply: Reply, known: Memory | None) -> Read[Written]:
     """The new lines in an update's reply, and the known ones that it calls outdated."""
-    found = read_object(reply)
+    found = read_lists(reply, (*SECTIONS, "outdated"))
     if found.value is None:
         return Read(None, found.error)
-    lists: dict[str, list[str]] = {}
-    for name in (*SECTIONS, "outdated"):
-        entries = found.value.get(name)
-        if not isinstance(entries, list) or not all(isinstance(e, str) for e in entries):
-            return Read(None, f"{name} is missing or no list of texts")
-        lists[name] = [inert(e) for e in entries if e.strip()]
+    lists = {name: [inert(e) for e in entries if e.strip()] for name, entries in found.value.items()}
     outdated: set[tuple[Section, int]] = set()
     for written in lists.pop("outdated"):
         section = next((s for s, letter in LETTERS.items() if re.fullmatch(rf"{letter}[1-9]\d?", written)), None)
-        if section is None or int(written[1:]) > len(known.of(section) if known else []):
+        if section is None or int(written[1:]) > len(_lines(known).get(section, [])):
             return Read(None, f"outdated holds {written!r:.20}, and there is no such line")
         outdated.add((section, int(written[1:]) - 1))
     return Read(Written({s: lists[s] for s in SECTIONS}, frozenset(outdated)), None, found.recovered)
@@ -147,7 +141,7 @@ def renew(known: Memory | None, written: Written) -> tuple[dict[Section, list[st
     left_out: list[LeftOut] = []
     seen: set[str] = set()
     for section in SECTIONS:
-        for i, text in enumerate(known.of(section) if known else []):
+        for i, text in enumerate(_lines(known).get(section, [])):
             if (section, i) in written.outdated:
                 left_out.append(LeftOut(section=section, text=text, reason="outdated"))
             else:
@@ -187,10 +181,5 @@ def _chat(dialogue: Dialogue) -> str:
     return "\n\n".join(parts)
 
 
-def _known(memory: Memory | None) -> str:
-    lines = [
-        f"{LETTERS[section]}{i}：{quoted(line)}"
-        for section in SECTIONS
-        for i, line in enumerate(memory.of(section) if memory else [], 1)
-    ]
-    return fenced("MEMORY", lines or ["（还没有）"])
+def _lines(known: Memory | None) -> dict[Section, list[str]]:
+    return {section: known.of(section) for section in SECTIONS} if known else {}

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from anthrolab.models.client import Reply
-from anthrolab.models.fence import fenced, quoted
-from anthrolab.models.json_text import read_object
 from anthrolab.models.reask import Read
-from anthrolab.runtime.auxiliary import Auxiliary, chat_lines
+from anthrolab.runtime.auxiliary import Auxiliary, chat_lines, known_lines, read_lists
 from anthrolab.runtime.dialogue import Summary, SummaryKind
 from anthrolab.runtime.history import KINDS, Notes, Said
 from anthrolab.runtime.prompt import template
@@ -39,7 +37,7 @@ class ModelSummariser:
 
     async def note(self, known: Summary | None, said: Sequence[Said]) -> Notes:
         """The notes; after a second reply that breaks the contract none, with the error. ModelError if none came."""
-        question = template("summarise_ask").substitute(known=_known(known), chat=chat_lines(said))
+        question = template("summarise_ask").substitute(known=known_lines("NOTES", LETTERS, _lines(known)), chat=chat_lines(said))
         upto = known.upto if known else 0
         outcome, reply = await self.auxiliary.ask(
             template("summarise").template, question, SCHEMA, f"{self.salt}/summary{upto}", lambda reply: read_notes(reply, known)
@@ -50,25 +48,20 @@ class ModelSummariser:
 def read_notes(reply: Reply, known: Summary | None) -> Read[Notes]:
     """The notes in a reply. All four lists and `settled` must be there; ids that name nothing are refused, and so is
     a reply that notes too much (it would push out what is known)."""
-    found = read_object(reply)
+    found = read_lists(reply, (*KINDS, "settled"))
     if found.value is None:
         return Read(None, found.error)
-    value = found.value
-    lists: dict[str, tuple[str, ...]] = {}
-    for field_name in (*KINDS, "settled"):
-        entries = value.get(field_name)
-        if not isinstance(entries, list) or not all(isinstance(e, str) for e in entries):
-            return Read(None, f"{field_name} is missing or no list of texts")
-        lists[field_name] = tuple(e for e in entries if e.strip())
-        if field_name in KINDS and len(entries) > MAX_NOTES:
-            return Read(None, f"{field_name} has {len(entries)} entries; at most {MAX_NOTES}")
+    for kind in KINDS:
+        if len(found.value[kind]) > MAX_NOTES:
+            return Read(None, f"{kind} has {len(found.value[kind])} entries; at most {MAX_NOTES}")
+    lists = {name: tuple(e for e in entries if e.strip()) for name, entries in found.value.items()}
     settled: set[tuple[SummaryKind, int]] = set()
     for written in lists.pop("settled"):
         match = re.fullmatch(r"([FECT])(\d{1,3})", written.strip())
         if match is None:
             return Read(None, f"settled holds {written!r:.20}, which is no number like C1 or T2")
         kind = next(k for k, letter in LETTERS.items() if letter == match[1])
-        if not 1 <= int(match[2]) <= len(getattr(known, kind) if known else []):
+        if not 1 <= int(match[2]) <= len(_lines(known).get(kind, [])):
             return Read(None, f"settled holds {written!r:.20}, and there is no such line")
         if match[1] in CAN_SETTLE:  # facts and feelings stay until the bounds push them out
             settled.add((kind, int(match[2]) - 1))
@@ -79,10 +72,5 @@ def read_notes(reply: Reply, known: Summary | None) -> Read[Notes]:
     return Read(notes, None, found.recovered)
 
 
-def _known(known: Summary | None) -> str:
-    lines = [
-        f"{LETTERS[kind]}{i}：{quoted(line)}"
-        for kind in KINDS
-        for i, line in enumerate(getattr(known, kind) if known else [], 1)
-    ]
-    return fenced("NOTES", lines or ["（还没有）"])
+def _lines(known: Summary | None) -> dict[SummaryKind, list[str]]:
+    return {kind: getattr(known, kind) for kind in KINDS} if known else {}
