@@ -1,0 +1,59 @@
+"""Options that several verbs share, and how their texts are read."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Optional
+
+import typer
+
+from anthrolab.errors import AnthrolabError
+
+RunDir = Annotated[Path, typer.Argument(help="A run folder made by `anthrolab run`.")]
+Systems = Annotated[Optional[Path], typer.Option("--systems", help="Systems file (default: data/systems.yaml).")]
+Cards = Annotated[Optional[Path], typer.Option("--cards", help="Folder of cards (default: data/).")]
+Skills = Annotated[Optional[Path], typer.Option("--skills", help="Folder of skills (default: data/skills).")]
+Pins = Annotated[Optional[list[str]], typer.Option("--skill", help="NAME=VERSION of a skill (default: its newest).")]
+Summary = Annotated[str, typer.Option(help='Who summarises older messages: "rules", "none", or a chat system.')]
+MinGap = Annotated[int, typer.Option(help="Least seconds between two messages of one speaker.")]
+FollowUps = Annotated[str, typer.Option(help="Least seconds before the 1st, 2nd ... unanswered follow-up, e.g. 5,20,60.")]
+TypingSpeed = Annotated[int, typer.Option(help="Characters a minute; tells a draft being typed from one that waits.")]
+RubricFile = Annotated[Optional[Path], typer.Option("--rubric", help="Rubric file (default: data/rubric.yaml).")]
+
+
+def say(line: str) -> None:
+    """A line for the person who waits, on stderr."""
+    typer.echo(line, err=True)
+
+
+def number_of_cases(cases: str) -> int | None:
+    """`all` (None), or a number."""
+    if cases == "all":
+        return None
+    if not (cases.isascii() and cases.isdigit()):
+        raise AnthrolabError(f"--cases {cases}: give a number, or all")
+    return int(cases)
+
+
+def seconds(listed: str) -> tuple[int, ...]:
+    """Whole seconds with commas between."""
+    parts = [part.strip() for part in listed.split(",") if part.strip()]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise AnthrolabError(f"--follow-up-delays {listed}: give whole seconds with commas between, e.g. 5,20,60")
+    return tuple(int(part) for part in parts)
+
+
+def pins(given: Optional[list[str]]) -> dict[str, str]:
+    """NAME=VERSION of skills as a table."""
+    pins = dict(pin.partition("=")[::2] for pin in given or [])
+    for name, version in pins.items():
+        if not version:
+            raise AnthrolabError(f"--skill {name}: give NAME=VERSION, e.g. message_style=v1")
+    return pins
+
+
+def side(role: str) -> Literal["a", "b"]:
+    """The letter of a side."""
+    if role == "a":
+        return "a"
+    if role == "b":
+        return "b"
+    raise AnthrolabError(f"--role {role}: give a or b")
