@@ -31,6 +31,9 @@ from anthrolab.runtime.session import play
 from anthrolab.sync import run_async
 from anthrolab.yaml_files import YamlError, read_model
 
+LONGEST_S = 600
+"""The benchmark's longest delay, seconds."""
+
 _LINE = re.compile(r"(~?)((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d) ([ab]) (\S.*)", re.ASCII | re.DOTALL)
 
 
@@ -86,6 +89,9 @@ def decisions(written: Written, start: datetime) -> dict[tuple[int, Speaker], Pl
             problems.append(f"line {held[0].number}: stands before the opener; the first line is the opener")
         if len(held) > 1:
             problems.append(f"line {held[1].number}: two unsent drafts between two messages; only the one who is not next can hold one")
+        for late in (entry, *held) if sent else ():
+            if late.at_s - sent[-1].at_s > LONGEST_S:
+                problems.append(f"line {late.number}: is due more than {LONGEST_S} s after the message before it; somebody has to write earlier")
         sent.append(entry)
         held = []
     for draft in held:
@@ -129,7 +135,7 @@ def play_written(
         return plans.get((len(ask.messages), ask.speaker), SILENCE)
 
     policy = ScriptedPolicy(decide)
-    rules = Rules(horizon_s=60 * scene.horizon_minutes)
+    rules = Rules(horizon_s=60 * scene.horizon_minutes, max_delay_s=LONGEST_S)
     dialogue = run_async(
         play(dialogue_id, table, {"a": policy, "b": policy}, rules, evaluated_role=evaluated_role, binding=written.binding)
     )

@@ -11,7 +11,7 @@ from anthrolab.cards.scenario import Scenario, Side
 KNOWN_RUN = 8
 """Length, in characters, of a run of the partner's private side that nobody knows by chance."""
 
-_FILLERS = set("的了着又也就都还有点一个这那怎么说想要看")
+_FILLERS = set("自己的了着又也就都还有点一个这那怎么说想要看")
 """Characters that make a run of two or three a turn of phrase and not somebody's secret."""
 _ORDER = r"(\w着)\1|说到|最后|慢慢|渐渐"
 _MOODS = "|先|再|才|一个.+一个"
