@@ -55,9 +55,9 @@ def test_first_twelve_cover_the_categories_with_24_people(library: Library) -> N
 
 def test_horizons_and_openers(library: Library) -> None:
     horizons = Counter(s.horizon_minutes for s in library.scenarios.values())
-    assert set(horizons) == {8, 10, 15, 20, 25} and min(horizons.values()) >= 3
+    assert set(horizons) == {8, 10, 15, 20, 25}
     openers = Counter(s.opener.speaker for s in library.scenarios.values())
-    assert min(openers.values()) >= 18
+    assert min(openers.values()) >= 12
     assert max(len(s.opener.content) for s in library.all_scenarios().values()) <= 30
 
 

@@ -10,10 +10,12 @@ _NUMBER = r"[0-9]+|[一二两三四五六七八九十百]+"
 _CHARACTERS = re.compile(rf"({_NUMBER})[来多几]?个?字")
 _LONG_ONES = re.compile(r"长[段的]|大段|长篇|一长")
 _DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"两": 2}
-_NEVER = r"(?:从不|从来不|绝不|不)(?:用|打|加|带|发|爱用|爱打)"
-_NEVER_PERIOD = re.compile(rf"{_NEVER}[^，。；、]{{0,3}}句号|{_NEVER}标点|没有标点|没有句号")
-_NEVER_EMOJI = re.compile(rf"{_NEVER}(?:任何)?(?:emoji|表情|颜文字)?|^没有|^无$|^不用")
-_BUT = re.compile(r"但|除|偶尔|有时|只|很少|几乎|基本|一般|多半|平时|才|突然")
+_NEVER_PERIOD = re.compile(
+    r"(?:不|没|没有)(?:会|用|打|加|带|点)?(?:逗号|、)?(?:标点|句号)|(?:标点|句号)(?:都|全|也)?(?:从来|从)?(?:不打|不用|不加|没有|省)"
+)
+_HARDLY = re.compile(r"几乎|基本|一般|多半|很少|少打|平时|手打|有时")
+_NEVER_EMOJI = re.compile(r"(?:不|没)(?:会|用|打|带|发|爱用|爱发)|^没有|^无$|一个不发|都不发")
+_NAMES_EMOJI = re.compile(r"\[[^\]]{1,6}\]")
 
 
 def chinese_number(text: str) -> int:
@@ -106,6 +108,28 @@ def no_filler_burst(scene: Scene, index: int) -> Finding:
     return PASSED
 
 
+def rules_out_period(punctuation: str) -> bool:
+    """Whether a card says that the person never ends on a full stop: a clause that denies it, none that grants it.
+
+    >>> [rules_out_period(t) for t in ("不打句号，用空格断开", "标点全省，换行断句", "不打句号；气了才打句号", "很少打标点")]
+    [True, True, False, False]
+    """
+    clauses = re.split("[，；、。]", punctuation)
+    denied = [c for c in clauses if _NEVER_PERIOD.search(c) and not _HARDLY.search(c)]
+    granted = [c for c in clauses if ("句号" in c or "“。" in c) and not _NEVER_PERIOD.search(c)]
+    doubtful = any(c.startswith(("但", "除")) or (_HARDLY.search(c) and ("标点" in c or "手打" in c)) for c in clauses)
+    return bool(denied) and not granted and not doubtful
+
+
+def rules_out_emoji(emoji: str) -> bool:
+    """Whether a card says that the person uses no emoji: a denial, and none that is named.
+
+    >>> [rules_out_emoji(t) for t in ("不发表情，嫌假", "用🙏和😭，被气到就什么都不用", "不发[微笑]，顶多一个[握手]", "很少")]
+    [True, False, False, False]
+    """
+    return bool(_NEVER_EMOJI.search(emoji)) and not _NAMES_EMOJI.search(emoji) and not has_emoji(emoji) and not _HARDLY.search(emoji)
+
+
 def typing_habits(scene: Scene, index: int) -> Finding:
     """Against a card that rules out full stops or emoji, or with one catchphrase in four own messages running.
 
@@ -114,8 +138,7 @@ def typing_habits(scene: Scene, index: int) -> Finding:
     if scene.persona is None:
         return UNDECIDED
     habits, text = scene.persona.expression_habits, scene.dialogue.messages[index].content
-    no_period = bool(_NEVER_PERIOD.search(habits.punctuation)) and not _BUT.search(habits.punctuation)
-    no_emoji = bool(_NEVER_EMOJI.search(habits.emoji)) and not _BUT.search(habits.emoji)
+    no_period, no_emoji = rules_out_period(habits.punctuation), rules_out_emoji(habits.emoji)
     if no_period and "。" in text:
         return failed(f"a full stop, against the card ({habits.punctuation}): {shown(text)}")
     if no_emoji and has_emoji(text):
