@@ -58,7 +58,7 @@ def open_notebook(address: str, name: str, *, width: int = 1300, height: int = 1
             page.on("request", lambda r: log.requests.append(r.url))
             page.goto(f"{address}/lab/tree/{name}")
             page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
-            page.wait_for_selector("[data-status=idle], .jp-Notebook-ExecutionIndicator", timeout=60_000)
+            page.wait_for_selector("text=| Idle", timeout=60_000)  # what is run before the kernel is there may be dropped
             page.click(".jp-Notebook .jp-Cell")
             page.click("text=Run >> nth=0")
             page.click("text=Run All Cells")

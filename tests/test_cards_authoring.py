@@ -19,6 +19,7 @@ from tests.cards_for_tests import copy_cards
 
 CARDS = sorted(p for p in default_cards_dir().rglob("*.yaml") if p.parent.name in ("personas", "scenarios", "memories", "series"))
 CARDS.append(default_cards_dir() / "bindings.yaml")
+SOME = [p for p in CARDS if p.stem in ("p01", "p13", "s01", "s12", "r01")] + [p for p in CARDS if p.parent.name == "memories"][:2]
 TEXT = st.text(max_size=40) | st.sampled_from(
     ["[强]", "- a", "a: b", "a #b", "true", "null", "~", "27", "1e3", "2026-03-06", "'", '"', "*x", "&x", "!x", "%", "@a", "`", "?", "a,b]", "|", "a\nb", " a "]
 )
@@ -35,7 +36,7 @@ def one_line_differs(before: str, after: str, old: str, new: str) -> bool:
 
 def at(content: Any, where: tuple[str | int, ...]) -> Any:
     for part in where:
-        content = content[part]
+        content = content.get(part) if isinstance(content, dict) else content[part]
     return content
 
 
@@ -45,40 +46,35 @@ def test_opened_and_saved_unchanged_is_byte_identical(path: Path, tmp_path: Path
     copy.parent.mkdir()
     copy.write_bytes(path.read_bytes())
     draft = open_card(copy)
+    content = load(draft.text)
     for field in card_fields(draft.model):
-        value = draft.value(field.where)
-        if value is not None:
-            assert field.read(field.written(value)) == value, "what a form shows and reads back is the value"
-            draft = draft.changed(field.where, value)
+        value = at(content, field.where)
+        assert value is None or field.read(field.written(value)) == value, "what a form shows and reads back is the value"
     assert draft.diff() == ""
     draft.save()
     assert copy.read_bytes() == path.read_bytes()
 
 
-@pytest.mark.parametrize("path", CARDS, ids=lambda p: f"{p.parent.name}-{p.stem}")
-def test_every_field_of_every_card_changes_its_own_lines_only(path: Path) -> None:
+@pytest.mark.parametrize("path", SOME, ids=lambda p: f"{p.parent.name}-{p.stem}")
+def test_every_field_changes_its_own_line_only(path: Path) -> None:
     draft = open_card(path)
     content = load(draft.text)
     for field in card_fields(draft.model):
-        value = draft.value(field.where)
-        if value is None:
+        value = at(content, field.where)
+        if value is None or value == []:
             continue
-        new: Any = [*value[:1], "新的: 一行", *value[2:]] if isinstance(value, list) else "新的 # 值" if isinstance(value, str) else value
-        new = value + 1 if isinstance(value, int) and not isinstance(value, bool) else new
+        assert draft.changed(field.where, value) == draft
+        new: Any = [*value[:-1], "新的: 一行"] if isinstance(value, list) else "新的 # 值"
         changed = draft.changed(field.where, new)
         assert at(load(changed.text), field.where) == new
-        assert changed.changed(field.where, value).text.replace('"', "") == draft.text.replace('"', "") or isinstance(value, list)
-        touched = [a for a, b in zip(lines(draft.text), lines(changed.text), strict=False) if a != b]
-        if not isinstance(value, list):
-            assert len(touched) <= 1
-    assert load(draft.text) == content
+        assert sum(a != b for a, b in zip(lines(draft.text), lines(changed.text), strict=True)) == 1
 
 
 def test_comments_quotes_order_and_line_ends_stay_in_an_odd_file() -> None:
     assert set_value(ODD, ("name",), "何'\"惠") == ODD.replace('"谭国祥"', '"何\'\\"惠"')
     assert set_value(ODD, ("id",), "p2") == ODD.replace("id: p1   # 号", "id: p2   # 号")
     assert set_value(ODD, ("list",), ["a", "it's"]) == ODD.replace("'b'", "'it''s'")
-    assert set_value(ODD, ("list",), ["a", "新", "b"]) == ODD.replace("-   'b'", "-   新\r\n-   'b'") or True
+    assert set_value(ODD, ("list",), ["a", "新", "b"]) == ODD.replace("# 一\r\n", "# 一\r\n-   新\r\n")
     assert set_value(ODD, ("list",), ["b"]) == ODD.replace("-   a  # 一\r\n", "")
     assert set_value(ODD, ("list",), ["a", "b", "c"]) == ODD.replace("-   'b'\r\n", "-   'b'\r\n-   c\r\n")
     assert set_value(ODD, ("list", 1), "z") == ODD.replace("'b'", "'z'")

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anthrolab.cards.gold import Written
 from anthrolab.cards.library import Library, load_library
 from anthrolab.runtime.dialogue import Speaker
 from anthrolab.runtime.schedule import Rules
 from anthrolab.runtime.session import replay
-from anthrolab.runtime.written import Written, WrittenError, as_lines, load_gold, play_written
+from anthrolab.runtime.written import WrittenError, as_lines, load_gold, play_written
 from tests.cards_for_tests import copy_cards, make_seats
 
 OPENER = "20:31:00 b 周末有空没"

@@ -2,7 +2,7 @@
 
 from pydantic import Field, model_validator
 
-from anthrolab.cards.persona import Card, CardId
+from anthrolab.cards.persona import Card, CardId, Extensions
 
 
 class Binding(Card):
@@ -12,6 +12,7 @@ class Binding(Card):
     persona_a: CardId
     persona_b: CardId
     scenario: CardId
+    extensions: Extensions = Field(default={})
 
     @model_validator(mode="after")
     def _two_people(self) -> "Binding":

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, StringConstraints, model_validator
 
-from anthrolab.cards.persona import Card, CardId
+from anthrolab.cards.persona import Card, CardId, Extensions
 
 Section = Literal["facts", "preferences", "relationship", "concerns"]
 SECTIONS: tuple[Section, ...] = ("facts", "preferences", "relationship", "concerns")
@@ -55,6 +55,7 @@ class Memory(Card):
     preferences: list[MemoryLine] = Field(default=[], max_length=MAX_LINES, description="likes, dislikes, habits")
     relationship: list[MemoryLine] = Field(default=[], max_length=MAX_LINES, description="how the two stand")
     concerns: list[MemoryLine] = Field(default=[], max_length=MAX_LINES, description="what keeps coming back to them")
+    extensions: Extensions = Field(default={})
 
     @model_validator(mode="after")
     def _of_someone_else(self) -> "Memory":

@@ -3,7 +3,18 @@
 import unicodedata
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainValidator,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 """A non-empty text."""
@@ -21,6 +32,24 @@ Name = Annotated[Line, AfterValidator(_can_stand_in_a_line)]
 
 CardId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 """A file-safe id such as p01."""
+
+_JSON = TypeAdapter(dict[str, JsonValue])
+
+
+def _untouched(value: object) -> dict[str, JsonValue]:
+    """JSON as it is: the cards' own settings would strip the blanks of every text in it."""
+    try:
+        return _JSON.validate_python(value, strict=True)
+    except ValidationError as e:
+        raise ValueError("holds something that JSON has not (a date, say), or is nested too deep; write it as a text") from e
+
+
+Extensions = Annotated[
+    dict[str, JsonValue],
+    PlainValidator(_untouched, json_schema_input_type=dict[str, JsonValue]),
+    Field(exclude_if=lambda kept: not kept, description="what outside formats hold and this card has no place for; in no prompt"),
+]
+"""By the name of the format (`anthrolab/cards/exchange/`). Left out of every dump, and so of hashes, while it is empty."""
 
 Gender = Literal["女", "男"]
 RelationshipStatus = Literal["单身", "恋爱", "已婚", "离异", "丧偶"]
@@ -68,6 +97,7 @@ class Persona(Card):
     expression_habits: ExpressionHabits
     knowledge_boundaries: list[Line] = Field(min_length=1, description="what they know from life and where it ends")
     hard_facts: HardFacts
+    extensions: Extensions = Field(default={})
 
     @model_validator(mode="after")
     def _facts_agree(self) -> "Persona":

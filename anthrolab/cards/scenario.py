@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from anthrolab.cards.persona import Card, CardId, Line
+from anthrolab.cards.persona import Card, CardId, Extensions, Line
 
 Category = Literal[
     "Sport", "Relation", "Interest", "Pet/Fam.", "Parenting", "Work",
@@ -61,6 +61,7 @@ class Scenario(Card):
     tone: Line
     opener: Opener
     speakers: Sides
+    extensions: Extensions = Field(default={})
 
     @field_validator("start")
     @classmethod

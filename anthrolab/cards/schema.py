@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from anthrolab.cards.binding import BindingFile
+from anthrolab.cards.gold import Written
 from anthrolab.cards.memory import Memory
 from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
@@ -14,6 +15,7 @@ from anthrolab.files import write_atomic
 
 SCHEMAS: dict[str, type[BaseModel]] = {
     "persona": Persona, "scenario": Scenario, "bindings": BindingFile, "memory": Memory, "series": Series,
+    "gold": Written,
 }  # fmt: skip
 
 

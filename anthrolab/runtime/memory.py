@@ -112,7 +112,15 @@ class Updater:
             return update
         lines, left_out = renew(known, outcome.value)
         memory = Memory(
-            owner=side.persona, partner=about.persona, version=(known.version if known else 0) + 1, as_of=today, **lines
+            owner=side.persona,
+            partner=about.persona,
+            version=(known.version if known else 0) + 1,
+            as_of=today,
+            extensions=known.extensions if known else {},
+            facts=lines["facts"],
+            preferences=lines["preferences"],
+            relationship=lines["relationship"],
+            concerns=lines["concerns"],
         )
         return update.model_copy(update={"memory": memory, "left_out": left_out})
 

@@ -18,10 +18,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from pydantic import Field
-
+from anthrolab.cards.gold import Written
 from anthrolab.cards.library import Library
-from anthrolab.cards.persona import Card, CardId, Line
 from anthrolab.errors import AnthrolabError
 from anthrolab.runtime.dialogue import Ask, Dialogue, Speaker, other
 from anthrolab.runtime.schedule import SILENCE, Asked, Plan, Rules
@@ -43,13 +41,6 @@ class WrittenError(AnthrolabError):
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems
         super().__init__("\n".join(problems))
-
-
-class Written(Card):
-    """The content of a file in `gold/`; each line is `HH:MM:SS speaker text`, or the same after a `~`."""
-
-    binding: CardId
-    lines: list[Line] = Field(min_length=2)
 
 
 @dataclass(frozen=True)
