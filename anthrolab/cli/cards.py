@@ -1,11 +1,14 @@
 """Verbs about cards."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Check persona, scenario and binding cards; export their JSON Schema.")
+from anthrolab.cli.options import say, side
+from anthrolab.errors import AnthrolabError
+
+app = typer.Typer(no_args_is_help=True, help="Check, import and export cards; write their JSON Schemas and the gold dialogues.")
 
 
 @app.command("check")
@@ -44,3 +47,66 @@ def cards_schema(out: Annotated[Path, typer.Option(help="Folder for the *.schema
 
     for path in write_schemas(out):
         typer.echo(path)
+
+
+@app.command("import")
+def cards_import(
+    path: Annotated[Path, typer.Argument(help="A Character Card (.json, .png), or a folder in AnthroDial's layout.")],
+    to: Annotated[Path, typer.Option("--to", help="Folder of cards; what is not whole goes into its drafts/.")],
+) -> None:
+    """Import cards of other formats. Nothing is invented or overwritten; every repair is a line on stderr.
+
+    Example: anthrolab cards import nurse.png --to my-cards
+    """
+    from anthrolab.cards.exchange.verbs import import_into
+
+    paths, lines = import_into(path, to)
+    for line in lines:
+        say(line)
+    for written in paths:
+        typer.echo(written)
+
+
+@app.command("export")
+def cards_export(
+    source: Annotated[Path, typer.Argument(help="A folder of cards, or one persona's .yaml.")],
+    out: Annotated[Path, typer.Option(help="New folder; for one persona the .json or .png file.")],
+    form: Annotated[str, typer.Option("--format", help="anthrodial, v2, v3, or png (a V3 image with the V2 card in it).")],
+    image: Annotated[Optional[Path], typer.Option(help="PNG to put the card into (default: plain grey).")] = None,
+) -> None:
+    """Export cards for AnthroDial's own code or as Character Cards.
+
+    Example: anthrolab cards export data --format anthrodial --out out
+    """
+    from anthrolab.cards.exchange.verbs import FORMATS, export_to
+
+    if form not in FORMATS:
+        raise AnthrolabError(f"--format {form}: give {', '.join(FORMATS)}")
+    paths, lines = export_to(source, FORMATS[form], out, image)
+    for line in lines:
+        say(line)
+    for written in paths:
+        typer.echo(written)
+
+
+@app.command("gold")
+def cards_gold(
+    out: Annotated[Path, typer.Option(help="File for the dialogues, one JSON object a line.")],
+    folder: Annotated[Optional[Path], typer.Option("--cards", help="Folder of cards with gold/ (default: data/).")] = None,
+    role: Annotated[str, typer.Option(help="Evaluated side: a or b.")] = "a",
+) -> None:
+    """Write the gold dialogues as dialogue records, with every decision behind them.
+
+    Example: anthrolab cards gold --out gold.jsonl --role b
+    """
+    from anthrolab.cards.library import default_cards_dir, load_library
+    from anthrolab.files import write_atomic
+    from anthrolab.runtime.written import load_gold
+
+    cards = folder or default_cards_dir()
+    found = load_gold(cards, load_library(cards)).values()
+    if not found:
+        raise AnthrolabError(f"{cards / 'gold'}: no gold dialogue here; name a folder of cards that has some")
+    evaluated = side(role)
+    write_atomic(out, "".join(d.model_copy(update={"evaluated_role": evaluated}).to_line() + "\n" for d in found))
+    typer.echo(out)
