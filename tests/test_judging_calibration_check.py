@@ -207,6 +207,7 @@ def test_a_torn_last_line_is_judged_anew_and_a_broken_one_is_named(tmp_path: Pat
         result = checked(tmp_path, served.url)
         path.write_bytes(path.read_bytes()[:-20])
         assert checked(tmp_path, served.url) == result
+        assert checked(tmp_path, served.url) == result, "the verdict after the torn one stands on a line of its own"
         path.write_text("{}\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
         with pytest.raises(CheckError, match=r"verdicts.jsonl: line 1: dialogue_id: .*remove that line"):
             checked(tmp_path, served.url)

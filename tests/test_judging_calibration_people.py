@@ -152,7 +152,7 @@ def test_the_judge_beside_raters_by_hand() -> None:
     assert turns.by_rater["eve"].agree == Rate(0, 1)
     # rated twice: {+,+,-}, {-,-}, {+,-}: 7 ratings, 3 passed and 4 failed; observed 2 + 0 + 2, expected 24 / 6
     assert (turns.among.units, turns.among.ratings, turns.among.value) == (3, 7, pytest.approx(0.0))
-    assert (whole.judge.agree, whole.judge.failed_a) == (Rate(2, 3), Rate(1, 3))
+    assert (whole.judge.agree, whole.judge.failed_a, whole.unanswered) == (Rate(2, 3), Rate(1, 3), 2)
     assert (dialogue.judge.agree, dialogue.judge.value, dialogue.among.value) == (Rate(1, 1), None, None)
 
 

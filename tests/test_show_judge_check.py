@@ -8,6 +8,7 @@ from anthrolab.intervals import Rate, wilson
 from anthrolab.judging.calibration.check import Checked, check_judge
 from anthrolab.judging.rubric import load_rubric
 from anthrolab.show.judge_check import (
+    _rate,
     agreement_table,
     fitness_table,
     judge_check_tables,
@@ -77,6 +78,11 @@ def test_steadiness_by_place_length_and_repeat(checked: Checked) -> None:
     answers = sum(checked.flips.values(), Rate(0, 0))
     assert row(rows, "Part", "single answers, over repeats")["Flips"].startswith(f"0.00 of {answers.of} [")
     assert row(rows, "Part", "strict outcome of untouched gold, over repeats")["Flips"] == "–"
+
+
+def test_many_answers_are_printed_finer() -> None:
+    assert _rate(Rate(3, 2000)) == "0.0015 of 2000 [0.0005, 0.0044]"
+    assert _rate(Rate(0, 0)) == _rate(None) == "–"
 
 
 def test_people_beside_the_judge(checked: Checked) -> None:

@@ -12,7 +12,8 @@ import polars as pl
 from anthrolab.bench.ledger import LOCAL_DIMENSIONS
 from anthrolab.bench.published import published_counts, published_numbers, reconstructed_ledger
 from anthrolab.bench.scores import PAPER_WEIGHTS, case_scores
-from anthrolab.bench.stats import compare, mcnemar_range, wilson
+from anthrolab.bench.stats import compare, mcnemar_range
+from anthrolab.intervals import wilson
 
 BEST, BEST_UNTRAINED = "Qwen3.6-27B-SFT+RL (think)", "Gemini-3.5-Flash"
 SFT = "Qwen3.6-27B-SFT (think)"

@@ -14,17 +14,9 @@ import numpy.typing as npt
 import polars as pl
 
 from anthrolab.errors import AnthrolabError
+from anthrolab.intervals import CONFIDENCE, Interval, wilson
 
 RESAMPLES = 10_000
-CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A confidence interval, ends included, in the unit of the quantity."""
-
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -56,16 +48,6 @@ class PairedComparison:
     acc_interval: Interval | None
     score_difference: float | None
     score_interval: Interval | None
-
-
-def wilson(passed: int, of: int, confidence: float = CONFIDENCE) -> Interval | None:
-    """Wilson's score interval of a rate (0..1); None for a rate of nothing."""
-    from scipy.stats import binomtest
-
-    if of == 0:
-        return None
-    ends = binomtest(passed, of).proportion_ci(confidence, method="wilson")
-    return Interval(float(ends.low), float(ends.high))
 
 
 def bootstrap_mean(

@@ -12,8 +12,9 @@ from anthrolab.bench.coverage import coverage
 from anthrolab.bench.printing import as_percent, ratio
 from anthrolab.bench.published import published_counts, published_numbers, published_table
 from anthrolab.bench.scores import case_scores
-from anthrolab.bench.stats import Interval, bootstrap_mean, wilson
+from anthrolab.bench.stats import bootstrap_mean
 from anthrolab.bench.tables import tables
+from anthrolab.intervals import Interval, wilson
 from anthrolab.show.measured import Measured
 
 SCORE_TABLES = (7, 8, 9, 10, 11)

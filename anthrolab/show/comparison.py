@@ -6,8 +6,9 @@ from itertools import combinations
 import polars as pl
 
 from anthrolab.bench.scores import case_scores
-from anthrolab.bench.stats import Interval, compare
+from anthrolab.bench.stats import compare
 from anthrolab.files import canonical_json
+from anthrolab.intervals import Interval
 from anthrolab.show.measured import Measured
 from anthrolab.show.tables import NO_VALUE, PrintedTable, plain_table
 

@@ -1,0 +1,111 @@
+"""Agreement among raters, and of a judge with them: Krippendorff's alpha, Cohen's kappa, majorities. Pure."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anthrolab.intervals import CONFIDENCE, Interval, Rate
+
+RESAMPLES = 2000
+
+Values = Sequence[Hashable]
+"""What raters said of one unit; a rater who said nothing is left out."""
+
+
+@dataclass(frozen=True)
+class Alpha:
+    """Krippendorff's alpha. value: None where it is not defined (nothing rated twice, or all ratings equal).
+
+    units, ratings: those that count, rated at least twice. interval: by bootstrap over dialogues, None if fewer than two.
+    """
+
+    value: float | None
+    units: int
+    ratings: int
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class Kappa:
+    """Cohen's kappa of two raters; None where it is not defined (nothing rated by both, or both say one thing only).
+
+    agree: equal ratings, of those by both. failed_a, failed_b: how often each says failed. Where almost nothing (or
+    almost all) fails, kappa is low whatever the agreement (Feinstein and Cicchetti 1990): the four are read together.
+    """
+
+    value: float | None
+    agree: Rate
+    failed_a: Rate
+    failed_b: Rate
+
+
+def alpha(units: Iterable[Values]) -> float | None:
+    """Krippendorff's alpha for nominal data with missing values (Krippendorff 2011); None where it is not defined.
+
+    >>> alpha([("a", "a"), ("b", "b"), ("a", "b")])
+    0.4444444444444444
+    """
+    disagreement, counts = _sums(units)
+    return _alpha(disagreement, list(counts.values()))
+
+
+def alpha_by_dialogue(dialogues: Sequence[Sequence[Values]], *, seed: int, resamples: int = RESAMPLES) -> Alpha:
+    """Alpha over the units of all dialogues, with a 95% bootstrap interval that resamples whole dialogues.
+
+    The units of one dialogue hang together, so they are drawn together. Resamples in which alpha is not defined are
+    left out.
+    """
+    sums = [_sums(units) for units in dialogues]
+    sums = [s for s in sums if s[1]]
+    categories = sorted({c for _, counts in sums for c in counts}, key=repr)
+    disagreements = np.array([d for d, _ in sums], dtype=np.float64)
+    counts = np.array([[c[name] for name in categories] for _, c in sums], dtype=np.float64).reshape(len(sums), len(categories))
+    paired = [v for units in dialogues for v in units if len(v) > 1]
+    value = _alpha(float(disagreements.sum()), counts.sum(axis=0).tolist())
+    interval = None
+    if len(sums) > 1 and value is not None:
+        draws = np.random.default_rng(seed).multinomial(len(sums), np.full(len(sums), 1 / len(sums)), resamples)
+        drawn = [_alpha(float(d), c) for d, c in zip(draws @ disagreements, (draws @ counts).tolist(), strict=True)]
+        ends = np.quantile([a for a in drawn if a is not None] or [value], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+        interval = Interval(float(ends[0]), float(ends[1]))
+    return Alpha(value, len(paired), sum(map(len, paired)), interval)
+
+
+def kappa(passed: Iterable[tuple[bool, bool]]) -> Kappa:
+    """Cohen's kappa of pairs (passed by a, passed by b)."""
+    pairs = list(passed)
+    n, agree = len(pairs), sum(a == b for a, b in pairs)
+    failed_a, failed_b = sum(not a for a, _ in pairs), sum(not b for _, b in pairs)
+    chance = failed_a * failed_b + (n - failed_a) * (n - failed_b)  # times n squared, so that all is exact
+    value = (n * agree - chance) / (n * n - chance) if n * n != chance else None
+    return Kappa(value, Rate(agree, n), Rate(failed_a, n), Rate(failed_b, n))
+
+
+def majority(values: Iterable[bool]) -> bool | None:
+    """What more than half say; None for a tie or nothing.
+
+    >>> majority([True, False, True]), majority([True, False])
+    (True, None)
+    """
+    counts = Counter(values)
+    return None if counts[True] == counts[False] else counts[True] > counts[False]
+
+
+def _sums(units: Iterable[Values]) -> tuple[float, Counter[Hashable]]:
+    """What alpha needs, both parts additive: pairs of unequal ratings of a unit over its other raters, and the ratings
+    by value. A unit with fewer than two ratings counts for nothing."""
+    disagreement, counts = 0.0, Counter[Hashable]()
+    for values in units:
+        if len(values) > 1:
+            own = Counter(values)
+            disagreement += (len(values) ** 2 - sum(n * n for n in own.values())) / (len(values) - 1)
+            counts += own
+    return disagreement, counts
+
+
+def _alpha(disagreement: float, counts: Sequence[float]) -> float | None:
+    n = sum(counts)
+    expected = n * n - sum(c * c for c in counts)
+    return 1 - (n - 1) * disagreement / expected if expected else None
