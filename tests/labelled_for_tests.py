@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from anthrolab.cards.library import Library
-from anthrolab.judging.calibration.labelled import Fails, Labelled, Replace
+from anthrolab.judging.labelled.items import Fails, Labelled, Replace
 from anthrolab.judging.rubric import Rubric
 from anthrolab.judging.verdict import BoxVerdict, L0Answer, TurnVerdict, Verdict
 from anthrolab.runtime.dialogue import Dialogue, Message, Participant

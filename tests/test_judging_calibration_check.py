@@ -19,7 +19,7 @@ from anthrolab.files import whole_lines
 from anthrolab.intervals import Rate
 from anthrolab.judging.calibration.check import Checked, check_judge, labelled_set, spread
 from anthrolab.judging.calibration.judged import CheckError, Repeated, locked
-from anthrolab.judging.calibration.labelled import Labelled, save_labelled, untouched
+from anthrolab.judging.labelled.items import Labelled, save_labelled, untouched
 from anthrolab.judging.rubric import load_rubric
 from anthrolab.judging.verdict import JUDGED_L0
 from anthrolab.models.client import ModelError
@@ -317,8 +317,8 @@ def test_the_set_beside_the_cards_is_untouched_gold_and_the_labelled_files(tmp_p
     assert len(items[0].holds) == 10 + len(rubric.boxes())
 
 
-def test_a_limit_takes_of_every_edit_by_turns() -> None:
-    many = [item(f"{edit}{n}", edit=edit) for edit, count in (("x", 3), ("y", 1), ("z", 2)) for n in range(count)]
-    assert [i.id for i in spread(many, 4)] == ["x0", "x1", "y0", "z0"]
+def test_a_limit_takes_of_every_id_by_turns() -> None:
+    many = [item(f"{i}-{n}", (i, 1)) for i, count in (("D1.3", 3), ("D1.4", 1), ("D1.5", 2)) for n in range(count)] + [item("h0"), item("h1")]
+    assert [i.id for i in spread(many, 5)] == ["D1.3-0", "D1.3-1", "D1.4-0", "D1.5-0", "h0"]
     assert [i.id for i in spread(many, None)] == [i.id for i in many]
     assert spread(many, 0) == []

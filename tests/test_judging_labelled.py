@@ -7,12 +7,23 @@ from pathlib import Path
 import pytest
 
 from anthrolab.cards.library import Library, load_library
-from anthrolab.judging.calibration.bank import Bank, Entry, When, load_banks, spoken
-from anthrolab.judging.calibration.edits import COMPUTED_FAILS, COMPUTED_HOLDS
-from anthrolab.judging.calibration.labelled import (
-    Broken, Drop, Fails, Insert, Labelled, LabelledError, Replace, Retime, applied, load_labelled, save_labelled, untouched,
+from anthrolab.judging.labelled.bank import Bank, Entry, When, load_banks, spoken
+from anthrolab.judging.labelled.edits import COMPUTED_FAILS, COMPUTED_HOLDS
+from anthrolab.judging.labelled.items import (
+    Broken,
+    Drop,
+    Fails,
+    Insert,
+    Labelled,
+    LabelledError,
+    Replace,
+    Retime,
+    applied,
+    load_labelled,
+    save_labelled,
+    untouched,
 )  # fmt: skip
-from anthrolab.judging.calibration.making import Case, cases_of, make_from_bank
+from anthrolab.judging.labelled.making import Case, cases_of, make_from_bank
 from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.runtime.written import load_gold
 from tests.cards_for_tests import copy_cards

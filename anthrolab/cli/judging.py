@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -78,3 +78,64 @@ def timing(
         sys.stdout.write(json.dumps({s: timing_row(t) for s, t in timings.items()}, ensure_ascii=False, indent=1) + "\n")
     else:
         typer.echo(as_text(timing_text(timings, f"Timing: {path}")))
+
+
+@app.command("judge-check")
+def judge_check(
+    judge: Annotated[str, typer.Option(help='"rules", or the name of a system that serves as model judge.')] = "rules",
+    labels: Annotated[
+        Optional[Path], typer.Option(help="Human labels, .csv or .jsonl: dialogue, turn, box, rater, value.")
+    ] = None,
+    dialogues: Annotated[Optional[Path], typer.Option(help="Chats of real people, one JSON object a line.")] = None,
+    repeats: Annotated[int, typer.Option(help="How often each labelled dialogue is judged.")] = 2,
+    limit: Annotated[Optional[int], typer.Option(min=0, help="At most so many labelled dialogues, of every id alike.")] = None,
+    out: Annotated[Optional[Path], typer.Option(help="Folder (default: runs/judge-check-NAME); the same command goes on there.")] = None,
+    rubric: RubricFile = None,
+    systems: Systems = None,
+    cards: Cards = None,
+) -> None:
+    """Check a judge on dialogues whose failures are known, and beside people. Exit code 1 if it is not fit for strict ACC.
+
+    Example: anthrolab judge-check --judge rules
+    """
+    from anthrolab.cards.library import default_cards_dir, load_library
+    from anthrolab.judging.calibration.check import check_judge, labelled_set
+    from anthrolab.judging.rubric import load_rubric
+    from anthrolab.show.judge_check import judge_check_text
+
+    folder = cards or default_cards_dir()
+    library, asked = load_library(folder), load_rubric(rubric)
+    items, gold = labelled_set(folder, library, asked)
+    checked = check_judge(
+        judge, items, gold, library, asked, out=out or Path("runs") / f"judge-check-{judge}", repeats=repeats, limit=limit,
+        labels_file=labels, dialogues_file=dialogues, systems_file=systems, progress=say,
+    )  # fmt: skip
+    typer.echo(judge_check_text(checked))
+    if not checked.fitness.fit:
+        raise typer.Exit(1)
+
+
+@app.command()
+def labelled(
+    out: Annotated[Path, typer.Option(help="File for the items, one JSON object a line.")],
+    seed: Annotated[int, typer.Option(help="Seed of the edits.")] = 1,
+    folder: Annotated[Optional[Path], typer.Option("--cards", help="Folder of cards with gold/ and labelled/banks/.")] = None,
+    rubric: RubricFile = None,
+) -> None:
+    """Make the labelled set anew from gold dialogues, banks of lines and a seed.
+
+    Example: anthrolab labelled --seed 1 --out data/labelled/set.jsonl
+    """
+    from anthrolab.cards.library import default_cards_dir, load_library
+    from anthrolab.judging.labelled.bank import load_banks
+    from anthrolab.judging.labelled.items import save_labelled
+    from anthrolab.judging.labelled.whole_set import Counts, make_set
+    from anthrolab.judging.rubric import load_rubric
+    from anthrolab.runtime.written import load_gold
+
+    cards = folder or default_cards_dir()
+    library = load_library(cards)
+    banks = load_banks(cards / "labelled" / "banks")
+    items = make_set(load_gold(cards, library), library, banks, load_rubric(rubric), seed, Counts())
+    save_labelled(items, out)
+    typer.echo(f"{out}: {len(items)} items")

@@ -1,1 +1,1 @@
-"""How well a judge judges: a labelled set, measures, agreement with people, fitness for strict ACC."""
+"""How well a judge judges: measured on the labelled set, beside people, and whether it is fit for strict ACC."""

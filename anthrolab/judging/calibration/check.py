@@ -26,12 +26,12 @@ from anthrolab.intervals import Rate
 from anthrolab.judging.calibration import sensitivity
 from anthrolab.judging.calibration.fitness import Fitness, fitness
 from anthrolab.judging.calibration.judged import CheckError, judge_repeatedly, locked
-from anthrolab.judging.calibration.labelled import UNTOUCHED, Labelled, applied, load_labelled, untouched
 from anthrolab.judging.calibration.labels import HumanLabel, read_labels
 from anthrolab.judging.calibration.measure import Measure, answered_ids, gold_passed, measures, units
 from anthrolab.judging.calibration.people import BoxAgreement, agreement, failed_by_judge, failed_by_people
 from anthrolab.judging.l0 import SEVERITY, L0Result
 from anthrolab.judging.l0 import check as gate
+from anthrolab.judging.labelled.items import UNTOUCHED, Labelled, applied, load_labelled, untouched
 from anthrolab.judging.rubric import Rubric
 from anthrolab.judging.verdict import Verdict
 from anthrolab.runtime.dialogue import Dialogue
@@ -93,7 +93,7 @@ def check_judge(
     """Judge labelled dialogues `repeats` times and write what comes of it to the folder `out`.
 
     judge: "rules", or a system that serves as model judge. items, gold: the labelled set and its gold dialogues by
-    binding. limit: that many labelled dialogues, of every edit alike (those that people labelled besides).
+    binding. limit: that many labelled dialogues, of every id alike (those that people labelled besides).
     labels_file: answers of human raters about labelled dialogues or those of dialogues_file, which are judged once.
     """
     if repeats < 1:
@@ -133,12 +133,14 @@ def labelled_set(folder: Path, library: Library, rubric: Rubric) -> tuple[list[L
 
 
 def spread(items: Sequence[Labelled], limit: int | None) -> list[Labelled]:
-    """The first `limit` items when every edit has one by turns, in their order; all if None."""
+    """The first `limit` items when every id that must fail has one by turns (what holds throughout counts as one more,
+    and so do the untouched ones), in their order; all if None."""
     rounds: Counter[str] = Counter()
     order = []
     for place, item in enumerate(items):
-        order.append((rounds[item.edit], place))
-        rounds[item.edit] += 1
+        kind = item.fails[0].id if item.fails else UNTOUCHED if item.edit == UNTOUCHED else "holds"
+        order.append((rounds[kind], place))
+        rounds[kind] += 1
     return [items[place] for place in sorted(place for _, place in sorted(order)[:limit])]
 
 

@@ -15,8 +15,8 @@ from typing import Literal
 
 from anthrolab.errors import AnthrolabError
 from anthrolab.intervals import Rate
-from anthrolab.judging.calibration.labelled import UNTOUCHED, Labelled
 from anthrolab.judging.l0.result import SEVERITY, L0Result
+from anthrolab.judging.labelled.items import UNTOUCHED, Labelled
 from anthrolab.judging.rubric import Rubric
 from anthrolab.judging.scores import case_pass
 from anthrolab.judging.verdict import Verdict

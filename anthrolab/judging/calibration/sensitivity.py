@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from anthrolab.intervals import Rate
-from anthrolab.judging.calibration.labelled import Labelled
 from anthrolab.judging.calibration.measure import Unit, strict_outcome
+from anthrolab.judging.labelled.items import Labelled
 from anthrolab.judging.verdict import Verdict
 from anthrolab.runtime.dialogue import Dialogue
 

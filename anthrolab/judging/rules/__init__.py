@@ -14,37 +14,53 @@ from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
 from anthrolab.files import content_hash
 from anthrolab.judging.rubric import Checkbox, Rubric, RubricError
-from anthrolab.judging.rules import coherence, conduct, habits, rhythm, wording
+from anthrolab.judging.rules import (
+    asking,
+    authority,
+    card_habits,
+    claims,
+    clock,
+    coherence,
+    conduct,
+    form,
+    habits,
+    persons,
+    readable,
+    rhythm,
+    service,
+    taking_part,
+    wording,
+)
 from anthrolab.judging.rules.scene import DialogueRule, Finding, Scene, TurnRule
 from anthrolab.judging.verdict import BoxVerdict, TurnVerdict, Verdict
 from anthrolab.runtime.dialogue import Dialogue, Speaker
 
 TURN_RULES: dict[str, TurnRule] = {
     "no_essay_connectors": wording.no_essay_connectors,
-    "no_service_tone": wording.no_service_tone,
-    "chat_form": wording.chat_form,
+    "no_service_tone": service.no_service_tone,
+    "chat_form": form.chat_form,
     "message_length": habits.message_length,
     "no_over_explaining": wording.no_over_explaining,
     "not_a_near_copy": habits.not_a_near_copy,
     "no_filler_burst": habits.no_filler_burst,
-    "typing_habits": habits.typing_habits,
-    "no_back_office_claims": wording.no_back_office_claims,
-    "no_borrowed_authority": wording.no_borrowed_authority,
+    "typing_habits": card_habits.typing_habits,
+    "no_back_office_claims": claims.no_back_office_claims,
+    "no_borrowed_authority": authority.no_borrowed_authority,
     "segment_count": rhythm.segment_count,
-    "readable_text": rhythm.readable_text,
+    "readable_text": readable.readable_text,
     "typing_time": rhythm.typing_time,
 }
 
 DIALOGUE_RULES: dict[str, DialogueRule] = {
-    "no_repeated_question": coherence.no_repeated_question,
-    "who_is_who": conduct.who_is_who,
+    "no_repeated_question": asking.no_repeated_question,
+    "who_is_who": persons.who_is_who,
     "takes_up_the_event": coherence.takes_up_the_event,
-    "greeting_fits_clock": conduct.greeting_fits_clock,
+    "greeting_fits_clock": clock.greeting_fits_clock,
     "no_cold_shutdown": conduct.no_cold_shutdown,
-    "asks_a_question": conduct.asks_a_question,
-    "tells_of_self": conduct.tells_of_self,
-    "not_passive": conduct.not_passive,
-    "both_take_part": conduct.both_take_part,
+    "asks_a_question": asking.asks_a_question,
+    "tells_of_self": taking_part.tells_of_self,
+    "not_passive": taking_part.not_passive,
+    "both_take_part": taking_part.both_take_part,
     "partner_follows": coherence.partner_follows,
     "keeps_moving": coherence.keeps_moving,
 }
@@ -52,7 +68,7 @@ DIALOGUE_RULES: dict[str, DialogueRule] = {
 ONE_SIDED = frozenset({"not_a_near_copy", "partner_follows"})
 """Rules that never pass a checkbox."""
 
-_SOURCES = ("__init__", "scene", "signals", "wording", "habits", "rhythm", "conduct", "coherence")
+_SOURCES = ("__init__", "scene", "signals", "wording", "service", "form", "habits", "card_habits", "claims", "authority", "rhythm", "readable", "asking", "clock", "persons", "taking_part", "conduct", "coherence")
 
 
 def rule_boxes(rubric: Rubric) -> tuple[str, ...]:

@@ -1,21 +1,20 @@
-"""Rules that hold a message against the persona's typing habits, or against the person's own earlier messages."""
+"""Rules that hold a message against the person's usual length, or against their own earlier messages."""
 
 import re
 
 from anthrolab.judging.rules.scene import PASSED, UNDECIDED, Finding, Scene, failed
-from anthrolab.judging.rules.signals import has_emoji, is_filler, is_near_copy, letters, shown
+from anthrolab.judging.rules.signals import is_filler, is_near_copy, letters, shown
 from anthrolab.runtime.text import is_farewell, normalise
 
 _NUMBER = r"[0-9]+|[一二两三四五六七八九十百]+"
 _CHARACTERS = re.compile(rf"({_NUMBER})[来多几]?个?字")
 _LONG_ONES = re.compile(r"长[段的]|大段|长篇|一长")
-_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"两": 2}
-_NEVER_PERIOD = re.compile(
-    r"(?:不|没|没有)(?:会|用|打|加|带|点)?(?:逗号|、)?(?:标点|句号)|(?:标点|句号)(?:都|全|也)?(?:从来|从)?(?:不打|不用|不加|没有|省)"
+_ACKNOWLEDGES = re.compile(
+    r"(?:是|对|好|行|得|中|要得|可以|确实|也是|真的|这样|这样子|在|懂了?|明白了?|知道了?|晓得了?|收到|了解|原来如此|有道理|没问题|没事|是吗|嗯|哦|噢|嗯呐|谢谢)+"
+    r"[啊呀哦噢的呢了嘛哈吧]*"
 )
-_HARDLY = re.compile(r"几乎|基本|一般|多半|很少|少打|平时|手打|有时")
-_NEVER_EMOJI = re.compile(r"(?:不|没)(?:会|用|打|带|发|爱用|爱发)|^没有|^无$|一个不发|都不发")
-_NAMES_EMOJI = re.compile(r"\[[^\]]{1,6}\]")
+_NAMED_EMOJI = re.compile(r"(?:\[[一-鿿A-Za-z]{1,6}\]\s*)+")
+_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"两": 2}
 
 
 def chinese_number(text: str) -> int:
@@ -48,13 +47,13 @@ def usual_length(typical_length: str) -> int | None:
 
 def message_length(scene: Scene, index: int) -> Finding:
     """Passes up to twice the person's usual length (at least 25 characters; 40 if the card names no number), fails
-    beyond four times (at least 60), undecided between. Without a number, or for a person who is said to send a long
-    one at times, the limit is at least 120."""
+    beyond four times (at least 60, at most 120), undecided between. Without a number, or for a person who is said to
+    send a long one at times, the limit is 120."""
     habit = scene.persona.expression_habits.typical_length if scene.persona else ""
     usual = usual_length(habit)
-    fits, too_long = (max(25, 2 * usual), max(60, 4 * usual)) if usual else (40, 120)
+    fits, too_long = (max(25, 2 * usual), min(max(60, 4 * usual), 120)) if usual else (40, 120)
     if _LONG_ONES.search(habit):
-        too_long = max(120, too_long)
+        too_long = 120
     length = letters(scene.dialogue.messages[index].content)
     if length > too_long:
         return failed(f"{length} characters in one message (limit {too_long})")
@@ -90,61 +89,25 @@ def _said_again(text: str, earlier: list[str]) -> float:
 
 def no_filler_burst(scene: Scene, index: int) -> Finding:
     """Fails on filler that is the third in a row, the second of the same kind in a row, or the fourth own message
-    running with nothing else; passes otherwise."""
+    running with nothing else; passes otherwise. In a row of three, an acknowledgement in words (收到, 这样啊) counts if
+    most are bare, or two the same."""
     messages = scene.dialogue.messages
-    if not is_filler(messages[index].content):
+    if not _says_nothing(messages[index].content):
         return PASSED
     row = [messages[index].content]
     for message in reversed(messages[:index]):
-        if message.speaker != messages[index].speaker or not is_filler(message.content):
+        if message.speaker != messages[index].speaker or not _says_nothing(message.content):
             break
         row.append(message.content)
-    same_kind = len(row) == 2 and set(normalise(row[0])) == set(normalise(row[1]))
-    if len(row) >= 3 or same_kind:
+    bare = sum(map(is_filler, row))
+    twice = len({frozenset(normalise(text)) for text in row}) < len(row)
+    if (len(row) >= 3 and (bare > len(row) // 2 or twice)) or (len(row) == bare == 2 and twice):
         return failed(f"{len(row)} fillers in a row: {shown(' / '.join(reversed(row)))}")
     recent = [m.content for m in scene.own_before(index)[-3:]]
-    if len(recent) == 3 and all(map(is_filler, recent)):
+    if len(recent) == 3 and all(map(is_filler, [*recent, messages[index].content])):
         return failed(f"the fourth own message running that is only filler: {shown(messages[index].content)}")
     return PASSED
 
 
-def rules_out_period(punctuation: str) -> bool:
-    """Whether a card says that the person never ends on a full stop: a clause that denies it, none that grants it.
-
-    >>> [rules_out_period(t) for t in ("不打句号，用空格断开", "标点全省，换行断句", "不打句号；气了才打句号", "很少打标点")]
-    [True, True, False, False]
-    """
-    clauses = re.split("[，；、。]", punctuation)
-    denied = [c for c in clauses if _NEVER_PERIOD.search(c) and not _HARDLY.search(c)]
-    granted = [c for c in clauses if ("句号" in c or "“。" in c) and not _NEVER_PERIOD.search(c)]
-    doubtful = any(c.startswith(("但", "除")) or (_HARDLY.search(c) and ("标点" in c or "手打" in c)) for c in clauses)
-    return bool(denied) and not granted and not doubtful
-
-
-def rules_out_emoji(emoji: str) -> bool:
-    """Whether a card says that the person uses no emoji: a denial, and none that is named.
-
-    >>> [rules_out_emoji(t) for t in ("不发表情，嫌假", "用🙏和😭，被气到就什么都不用", "不发[微笑]，顶多一个[握手]", "很少")]
-    [True, False, False, False]
-    """
-    return bool(_NEVER_EMOJI.search(emoji)) and not _NAMES_EMOJI.search(emoji) and not has_emoji(emoji) and not _HARDLY.search(emoji)
-
-
-def typing_habits(scene: Scene, index: int) -> Finding:
-    """Against a card that rules out full stops or emoji, or with one catchphrase in four own messages running.
-
-    Passes where the card rules out both and neither is there; most cards leave it undecided.
-    """
-    if scene.persona is None:
-        return UNDECIDED
-    habits, text = scene.persona.expression_habits, scene.dialogue.messages[index].content
-    no_period, no_emoji = rules_out_period(habits.punctuation), rules_out_emoji(habits.emoji)
-    if no_period and "。" in text:
-        return failed(f"a full stop, against the card ({habits.punctuation}): {shown(text)}")
-    if no_emoji and has_emoji(text):
-        return failed(f"an emoji, against the card ({habits.emoji}): {shown(text)}")
-    recent = [m.content for m in scene.own_before(index)[-3:]] + [text]
-    for phrase in habits.catchphrases:
-        if len(phrase) >= 2 and len(recent) == 4 and all(phrase in message for message in recent):
-            return failed(f"the catchphrase {shown(phrase)} in four messages running")
-    return PASSED if no_period and no_emoji else UNDECIDED
+def _says_nothing(text: str) -> bool:
+    return is_filler(text) or bool(_ACKNOWLEDGES.fullmatch(normalise(text)) or _NAMED_EMOJI.fullmatch(text.strip()))

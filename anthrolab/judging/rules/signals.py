@@ -4,7 +4,11 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from anthrolab.judging.rules.scene import PASSED, UNDECIDED, Finding, failed
 from anthrolab.runtime.text import normalise
+
+OVERSEEN = 40
+"""Longest message, in characters, in which the absence of every known sign is taken for a pass."""
 
 _FILLER = re.compile(
     r"(?:嗯|恩|哦|噢|喔|额|呃|哈|嘿|呵|嘻|嘤|啊|呀|哎|唉|诶|欸|哇|好的|好滴|好吧|好嘞|好|行吧|行|对|是的|是啊|没错|"
@@ -34,6 +38,14 @@ def shown(text: str) -> str:
     """A message as evidence in a reason: one line, at most 30 characters."""
     line = " ".join(text.split())
     return f"「{line if len(line) <= 30 else line[:29] + '…'}」"
+
+
+def by_lists(text: str, sure: re.Pattern[str], perhaps: re.Pattern[str], what: str, told: re.Pattern[str] | None = None) -> Finding:
+    """Fails on a sign of the first list, unless a sign of `told` says that it may be reported or mocked (undecided);
+    passes a message free of both lists and short enough to be overseen."""
+    if hit := sure.search(text):
+        return UNDECIDED if told and told.search(text) else failed(f"{what} {shown(hit.group())}")
+    return UNDECIDED if perhaps.search(text) or letters(text) > OVERSEEN else PASSED
 
 
 @lru_cache(maxsize=65536)

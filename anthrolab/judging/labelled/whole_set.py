@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import get_args
 
 from anthrolab.cards.library import Library
-from anthrolab.judging.calibration.bank import Bank
-from anthrolab.judging.calibration.edits import COMPUTED_FAILS, COMPUTED_HOLDS
-from anthrolab.judging.calibration.labelled import Labelled, LabelledError
-from anthrolab.judging.calibration.making import RULED, Case, cases_of, make_computed, make_from_bank
 from anthrolab.judging.l0.result import ConstraintId
+from anthrolab.judging.labelled.bank import Bank
+from anthrolab.judging.labelled.edits import COMPUTED_FAILS, COMPUTED_HOLDS
+from anthrolab.judging.labelled.items import Labelled, LabelledError
+from anthrolab.judging.labelled.making import RULED, Case, cases_of, make_computed, make_from_bank
 from anthrolab.judging.rubric import Rubric
 from anthrolab.runtime.dialogue import Dialogue
 

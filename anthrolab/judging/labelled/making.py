@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from anthrolab.cards.library import Library
 from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
-from anthrolab.judging.calibration.bank import Bank, Entry, Spoken, spoken
-from anthrolab.judging.calibration.labelled import AnyOp, Fails, Insert, Labelled, LabelledError, Replace, applied
+from anthrolab.judging.labelled.bank import Bank, Entry, Spoken, spoken
+from anthrolab.judging.labelled.items import AnyOp, Fails, Insert, Labelled, LabelledError, Replace, applied
 from anthrolab.judging.rules.signals import is_real_question, may_be_question
 from anthrolab.runtime.dialogue import Dialogue, Speaker, other
 
@@ -49,6 +49,17 @@ class Edit:
     ops: Sequence[AnyOp]
     fault: int | None = None
     also: tuple[str, ...] = ()
+
+
+def said(case: Case, position: int) -> str:
+    """The text of a message."""
+    return case.dialogue.messages[position].content
+
+
+def say(case: Case, after: int, text: str) -> Insert:
+    """A message of the evaluated person after another, with time to type it."""
+    after = min(after, len(case.dialogue.messages) - 1)
+    return Insert(after=after, speaker=case.role, content=text, wait_s=5 + len(text) // 3)
 
 
 Computed = Callable[[Case, random.Random], Edit | None]
