@@ -9,6 +9,7 @@ import re
 SENTENCE_END = re.compile(r"[。！!？?；;\n…]")
 CLAUSE_END = re.compile(r"[。！!？?；;\n…，,、:：~～]|(?<![A-Za-z0-9]) (?![A-Za-z0-9])| {2,}")
 WIDE_FORMS = {0xFF01 + i: 0x21 + i for i in range(94)} | {0x3000: 0x20}
+_WIDE = frozenset(map(chr, WIDE_FORMS))
 
 _CONDITION = re.compile(
     "如果|要是|假如|假设|假若|倘若|若是|万一|就算|即使|哪怕|除非|早知道|等我|等到|等以后|"
@@ -18,7 +19,7 @@ _FEELING = re.compile(
     "恨不得|巴不得|想象|幻想|假装|装作|装成|扮|饰演|好像|仿佛|感觉|恍惚|差点|快成|快变成|像|搞得|弄得|整得|怀疑|当我是|"
     "当成|希望|但愿|想要|要么|不如|还是说"
 )
-_CONDITION_AFTER = re.compile("的话|就好了|该多好|多好啊|(?:你们?|谁|鬼才?)(?:敢|能|会)?信|似的")
+_CONDITION_AFTER = re.compile("(?<![儿里边头家地方人])的话|就好了|该多好|多好啊|(?:你们?|谁|鬼才?)(?:敢|能|会)?信|似的")
 _OTHERS = (
     "你|您|他|她|它|人家|别人|有人|谁|大家|老板|领导|同事|客户|朋友|网友|妈|爸|姐|哥|弟|妹|老师|老公|老婆|对象|男友|女友|"
     "爷|奶|叔|姨|姑|舅|婆|公|闺蜜|室友|同学|群里|评论|有些人|某人|儿子|女儿|闺女|孩子|娃|媒人|医生|测试|上面|网上|系统"
@@ -47,7 +48,7 @@ FUTURE = re.compile(
 
 def plain(text: str) -> str:
     """The message with full-width Latin letters, digits and signs as their ASCII forms; lengths do not change."""
-    return text.translate(WIDE_FORMS)
+    return text if _WIDE.isdisjoint(text) else text.translate(WIDE_FORMS)
 
 
 def _last_end(pattern: re.Pattern[str], text: str, pos: int) -> int:

@@ -11,6 +11,7 @@ from typing import get_args
 from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
 from anthrolab.judging.l0 import facts, identity, medium, presence, time_logic
+from anthrolab.judging.l0.clock import Clock
 from anthrolab.judging.l0.prefilter import Prefilter
 from anthrolab.judging.l0.repetition import Repetition
 from anthrolab.judging.l0.result import ConstraintId, L0Result, Violation
@@ -25,13 +26,16 @@ def prefilter() -> Prefilter:
             "identity": identity.TRIGGERS,
             "medium": medium.TRIGGERS,
             "presence": presence.TRIGGERS,
-            "time": time_logic.TRIGGERS,
+            "time": time_logic.triggers(),
+            "over": time_logic.end_triggers(),
             "age": facts.age.TRIGGERS,
             "gender": facts.gender.TRIGGERS,
             "city": facts.city.triggers(),
             "occupation": facts.occupation.TRIGGERS,
             "relationship": facts.relationship.TRIGGERS,
-        }
+            "question": facts.answers.TRIGGERS,
+        },
+        whole=("city", "occupation"),
     )
 
 
@@ -45,38 +49,50 @@ def check(dialogue: Dialogue, personas: Mapping[Speaker, Persona], scenario: Sce
     found: dict[Speaker, list[Violation]] = {"a": [], "b": []}
     _check_asks(dialogue, found)
     messages = dialogue.messages
-    repetition, clock, triggers = Repetition(), time_logic.Clock(), prefilter()
+    repetition, clock, triggers = Repetition(), Clock(), prefilter()
+    bits = triggers.bits
+    of_claims = bits["identity"] | bits["medium"] | bits["presence"] * remote
+    fact_bits: list[tuple[facts.Fact, int]] = [(fact, bits[fact]) for fact in get_args(facts.Fact)]
+    of_facts = sum(bit for _, bit in fact_bits)
+    of_talk, of_time, of_ends = of_facts | bits["question"], bits["time"], bits["over"]
+    rules = 0
     for i, message in enumerate(messages):
         text, speaker = message.content, message.speaker
         copied = repetition.add(i, speaker, text)
         if message.opener:
+            rules = of_talk
             continue
-        out = found[speaker]
+        out, asked = found[speaker], rules
         if copied:
             out.append(Violation("L0-05", i, copied))
         rules = triggers.rules(text)
-        if not rules:
-            continue
-        recent = [m.content for m in messages[max(0, i - 2) : i]]
-        for constraint, evidence in _claims(text, rules, recent, dialogue.speakers[speaker].name, remote):
-            out.append(Violation(constraint, i, evidence))
-        persona = personas.get(speaker)
-        if persona and (about := [fact for fact in get_args(facts.Fact) if rules & triggers.bits[fact]]):
-            year = (dialogue.start or messages[0].at).year
-            out.extend(Violation("L0-06", i, said) for said in facts.find(text, persona, about, year, recent))
-        if rules & triggers.bits["time"] and (impossible := clock.add(i, speaker, text, message.at)):
+        partner, answers = "", False
+        if (rules | asked) & of_talk and i and messages[i - 1].speaker != speaker:
+            partner = messages[i - 1].content
+            answers = bool(asked & of_talk) and facts.may_answer(text, partner, bool(asked & bits["question"]))
+        if rules & of_claims or rules & of_facts or answers:
+            recent = [m.content for m in messages[max(0, i - 2) : i]]
+            for constraint, evidence in _claims(text, rules & of_claims, recent, dialogue.speakers[speaker].name):
+                out.append(Violation(constraint, i, evidence))
+            persona = personas.get(speaker)
+            if persona and (answers or rules & of_facts):
+                about = [fact for fact, bit in fact_bits if rules & bit]
+                year = (dialogue.start or messages[0].at).year
+                heard = facts.Heard(recent, partner, answers)
+                out.extend(Violation("L0-06", i, said) for said in facts.find(text, persona, about, year, heard))
+        if rules & of_time and (impossible := clock.add(i, speaker, text, message.at, over=bool(rules & of_ends))):
             out.append(Violation("L0-08", i, impossible))
     return _verdict(dialogue, found, remote, dialogue.evaluated_role in personas)
 
 
-def _claims(text: str, rules: int, recent: list[str], name: str, remote: bool) -> Iterator[tuple[ConstraintId, str]]:
+def _claims(text: str, rules: int, recent: list[str], name: str) -> Iterator[tuple[ConstraintId, str]]:
     """What a message says of its speaker's nature, the medium and the place, read by the patterns that it triggers."""
     bits = prefilter().bits
-    if rules & bits["identity"] and (evidence := identity.find(text, name)):
+    if rules & bits["identity"] and (evidence := identity.find(text, name, recent)):
         yield "L0-01", evidence
     if rules & bits["medium"] and (evidence := medium.find(text, recent)):
         yield "L0-02", evidence
-    if remote and rules & bits["presence"] and (evidence := presence.find(text)):
+    if rules & bits["presence"] and (evidence := presence.find(text)):
         yield "L0-03", evidence
 
 

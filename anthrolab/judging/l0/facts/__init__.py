@@ -1,51 +1,97 @@
-"""L0-06: what the speaker says of their own age, gender, city, occupation or relationship status against the card."""
+"""L0-06: what the speaker says of their own age, gender, city, occupation or relationship status against the card.
 
-from collections.abc import Sequence
-from typing import Literal
+`speaker` tells whose fact a clause without 我 states, `answers` reads short answers; a file each for the facts themselves.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
 
 from anthrolab.cards.persona import Persona
-from anthrolab.judging.l0.facts import age, city, gender, occupation, relationship
+from anthrolab.judging.l0.facts import age, answers, city, gender, occupation, partners, relationship
+from anthrolab.judging.l0.facts.answers import Fact, may_answer
+from anthrolab.judging.l0.facts.speaker import NOTHING_HEARD, Heard, as_me, clause_starts, voiced
 from anthrolab.judging.l0.framing import plain
 
-Fact = Literal["age", "gender", "city", "occupation", "relationship"]
-
-FIRST_PERSON = ("我", "俺", "咱", "本人")
-"""A message without one of these says nothing of its speaker."""
-
+__all__ = ["Fact", "Heard", "find", "may_answer"]
 
 def find(
-    text: str, persona: Persona, about: Sequence[Fact], year: int | None = None, recent: Sequence[str] = ()
+    text: str, persona: Persona, about: Sequence[Fact], year: int | None = None, heard: Heard = NOTHING_HEARD
 ) -> list[str]:
     """Each contradiction of the facts in `about`, as `span (card: value)`, at most one for each fact.
 
     `year` is the calendar year of the chat, for 我是95后; without it such statements are not compared.
-    `recent` are the messages before: a bare 我都32了 among scores and levels is no age.
+    `heard` are the messages before: a bare 我都32了 among scores and levels is no age, 今年刚满14 after talk of a child is
+    the child's, and a short answer to a question is a statement of whatever fact it asks for.
     """
-    if not any(word in text for word in FIRST_PERSON):
-        return []
-    flat = plain(text)
-    contradictions = []
+    flat = as_me(plain(text))
+    begins = clause_starts(flat) if about else []
+    outright = "我" in flat or "本人" in flat or "I" in flat or "i" in flat
+    spans: dict[Fact, tuple[int, int]] = {}
     for fact in about:
-        span, card = _compare(fact, flat, persona, year, recent)
+        span = _compare(fact, flat, persona, year, heard.recent) if outright else None
+        span = span or _without_me(fact, flat, begins, persona, year, heard)
         if span:
-            contradictions.append(f"{text[span[0] : span[1]]} (card: {card})")
-    return contradictions
+            spans[fact] = span
+    if heard.answered:
+        for fact, statement, end in _answers(flat, plain(heard.partner)):
+            if fact not in spans and _compare(fact, statement, persona, year, ()):
+                spans[fact] = (0, end)
+    return [f"{text[start:end]} (card: {_value(fact, persona)})" for fact, (start, end) in spans.items()]
+
+
+def _answers(text: str, asked: str) -> Iterator[tuple[Fact, str, int]]:
+    yield from answers.answered(text, asked)
+    if yes := answers.affirmed(text, asked):
+        for fact in ("age", "gender", "city", "occupation", "relationship"):
+            yield fact, *yes
+
+
+def _without_me(
+    fact: Fact, text: str, begins: Sequence[int], persona: Persona, year: int | None, heard: Heard
+) -> tuple[int, int] | None:
+    """The span of a clause without 我 that contradicts the fact, where nobody but the speaker can be meant."""
+    for frames, tie in _frames(fact):
+        own = voiced(text, begins, frames, heard, tie=tie)
+        if own is None or (fact == "gender" and gender.is_advice(text)):
+            continue
+        if span := _compare(fact, own.text, persona, year, heard.recent):
+            return own.typed(span)
+    return None
+
+
+def _frames(fact: Fact) -> tuple[tuple[re.Pattern[str], bool], ...]:
+    if fact == "age":
+        return ((age.FRAMES, False),)
+    if fact == "gender":
+        return ((gender.FRAMES, False),)
+    if fact == "city":
+        return ((city.frames(), False),)
+    if fact == "occupation":
+        return ((occupation.FRAMES, False),)
+    return ((relationship.FRAMES, True), (partners.FRAMES, True))
 
 
 def _compare(
     fact: Fact, text: str, persona: Persona, year: int | None, recent: Sequence[str]
-) -> tuple[tuple[int, int] | None, str]:
-    """The span that contradicts one fact, and the card's value of it."""
+) -> tuple[int, int] | None:
+    """The span that contradicts one fact."""
     facts = persona.hard_facts
     if fact == "age":
-        return age.contradiction(text, facts.age, year, recent), f"age {facts.age}"
+        return age.contradiction(text, facts.age, year, recent)
     if fact == "gender":
-        return gender.contradiction(text, facts.gender), f"gender {facts.gender}"
+        return gender.contradiction(text, facts.gender)
     if fact == "city":
-        return city.contradiction(text, [*facts.city, persona.city]), f"city {'/'.join(facts.city)}"
+        return city.contradiction(text, [*facts.city, persona.city])
     if fact == "occupation":
-        own = [*facts.occupation, persona.occupation]
-        return occupation.contradiction(text, own), f"occupation {'/'.join(facts.occupation)}"
-    return relationship.contradiction(
-        text, facts.relationship_status, facts.gender
-    ), f"status {facts.relationship_status}"
+        return occupation.contradiction(text, [*facts.occupation, persona.occupation])
+    return relationship.contradiction(text, facts.relationship_status, facts.gender)
+
+
+def _value(fact: Fact, persona: Persona) -> str:
+    """The card's value of a fact."""
+    facts = persona.hard_facts
+    values = {
+        "age": f"age {facts.age}", "gender": f"gender {facts.gender}", "city": f"city {'/'.join(facts.city)}",
+        "occupation": f"occupation {'/'.join(facts.occupation)}", "relationship": f"status {facts.relationship_status}",
+    }  # fmt: skip
+    return values[fact]

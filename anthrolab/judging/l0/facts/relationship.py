@@ -1,31 +1,43 @@
-"""First-person relationship status: 我单身, 我没对象, 我结婚了, 我老公今天加班, 我离婚了."""
+"""First-person relationship status: 我单身, 我没对象, 我结婚了, 我离婚了; of a partner at home: `partners`."""
 
 import re
 
 from anthrolab.cards.persona import Gender, RelationshipStatus
-from anthrolab.judging.l0.framing import PAST, no_claim, sentence_after, sentence_before
+from anthrolab.judging.l0.facts import partners
+from anthrolab.judging.l0.facts.speaker import claims_nothing
+from anthrolab.judging.l0.framing import PAST, sentence_after, sentence_before
 
 TRIGGERS = (
     "单身 单着 母胎 母单 光棍 打光 没结 没对 没男 没女 没老 没媳 没嫁 没成 没个 有个 有对 有男 有女 有老 有媳 有家 有夫 有妇 未婚 结婚 已婚 结了 成家 嫁人 离婚 离异 离了 离过 "
-    "前夫 前妻 守寡 丧偶 老公 老婆 媳妇 丈夫 妻子 爱人 先生 太太 老伴 那口 男朋 女朋 男友 女友 男票 女票 对象 脱单 恋爱 了个 谈对 谈男 谈女 到男 到女"
+    "前夫 前妻 守寡 丧偶 老公 老婆 媳妇 丈夫 妻子 爱人 先生 太太 老伴 那口 男朋 女朋 男友 女友 男票 女票 对象 脱单 恋爱 了个 谈对 谈男 谈女 到男 到女 "
+    "没谈 谈过 处过 没处 没牵 失恋 分手 被甩 分了 掰了 黄了 领证 了证 结的 二婚 再婚 婆婆 公公 丈母 岳父 岳母 丈人 小姑 小舅 大姑 老头 老婆 家那 一婚 没着 娶上 娶媳 没娶 离的"
 )
-_ADVERBS = r"(?:现在|目前|一直|也|都|还|就|又|已经|其实|真的|早就?|毕竟|可是?|是|,|，|\s|一个人){0,6}"
+_YEARS = r"(?:好|快|都|有|已经)?(?:好?[\d一两二三四五六七八九十几半]+|好些|好多|许多|多)(?:多|来|几)?(?:年|个月)(?:多)?"
+_ADVERBS = r"(?:到现在|至今|直到现在|现在|目前|一直|也|都|还|就|又|已经|其实|真的|早就?|毕竟|可是?|是|,|，|\s|一个人){0,6}"
 _END = r"(?=$|[，,。.！!；;\s~…]|啊|呀|啦|呢|哦|嘛|哈|了|着|的$|的[，,。！!\s]|狗|一个|汉|好几|\d|多年|这么|怕|没人)"
-_DOMESTIC = (
-    r"(?:今[天晚]|昨[天晚]|刚|还?在家|出差|加班|下班|上班|做饭|做的|不在家|回来|回家|睡了?|打呼|他妈|她妈|单位|公司|工资|陪我|接(?:我|孩子|娃)|带娃|带孩子|"
-    r"洗碗|说|天天|每天|老|总|也|都|还|不让|不同意|怀孕|生了|坐月子|结婚[一两三四五六七八九十\d]|让我|问|管|给我|跟我|和我|他|她|的?工作|的?同事|的?生日|就|又|最近|周末|明天|去|是[做搞个当]|的爸|的妈|非|在)"
-)
-_FANDOM = re.compile(
-    "剧|演唱会|新歌|官宣|杀青|颜|好帅|又帅|太帅|真帅|帅炸|好美|直播|代言|专辑|舞台|塌房|爱豆|偶像|追星|番|抽卡|抽到|手办|角色|皮肤|纸片|建模|周边|综艺|"
-    "电影|营业|上线|卡池|哥哥|主演|男主|女主|球|进球|比赛|游戏|漫画|小说|cp|CP|粉"
-)
-_NOBODY_YET = (
-    r"(?!都?还?没|都不|呢|在哪|是谁|不知道在|还不知道|还没出生|还在(?:别人|丈母娘|娘胎)|要求|标准|在?未来|名额|的话)"
-)
-
 _SINGLE = re.compile(
-    rf"(?:我|本人){_ADVERBS}(?:单身(?!的时候|那会|那时|公寓|力|宿舍|时|妈|爸)|单着|母胎|母单|光棍|打光棍)(?!过){_END}?(?!的时候|那)"
+    rf"(?:我|本人)(?:一个)?{_ADVERBS}(?:一个|一|个)?(?:单身(?!的时候|那会|那时|公寓|力|宿舍|时|妈|爸)|单着|母胎|母单|光棍|打光棍)(?!过){_END}?(?!的时候|那)"
     rf"|我(?:又|还|也|都|现在|一直|,|\s){{0,6}}没(?:有)?(?:个)?(?:对象)(?=$|[，,。！!；;\s]|啊|呀|呢|哦|嘛|的)"
+)
+_NONE_YET = re.compile(
+    r"我(?:到现在|至今|都|也|还|现在|一直|这么大了|连|一个|个|,|，|\s){0,8}(?:对象|男朋友|女朋友)(?:都|也)(?:还)?(?:没(?:有|找|谈|处|见)|找不)"
+    r"|我(?:的)?对象(?:都|也)?(?:还)?(?:没(?:影|着落|找|有呢)|在哪(?:儿|里)?都不)"
+    r"|我(?:到现在|至今|还|都|也|一直|\s){0,6}(?:没(?:找|处)(?:到|上|着|个)?对象|没人要(?!的)|打(?:了|着)?(?:一辈子|半辈子|大半辈子|\S{1,3}年)?光棍|(?:老)?光棍(?:一)?(?:条|个))"
+    r"|我(?:到现在|至今|还|都|也|一直|\s){0,6}没(?:有)?(?:娶上?(?:个)?(?:媳妇|老婆|亲)|嫁出去)"
+)
+_NEVER = re.compile(
+    r"我(?:到现在|至今|从来|都|也|还|一直|压根|根本|这辈子|长这么大|就|连|,|\s){0,8}(?:(?:恋爱|对象)(?:都|也)没(?:谈|处|交|有)过|没(?:有)?(?:谈|处|交|有)过(?:恋爱|对象|男朋友|女朋友|男友|女友|朋友(?=$|[，,。\s]))|没(?:跟\S{1,3})?(?:谈|处|拉|牵)过(?:手|恋爱|对象))(?!的(?:人|都|孩)|时|那)"
+)
+_SPLIT = re.compile(
+    r"我(?:们(?:俩)?|俩)?(?:刚|上个?月|上周|前天|昨天|昨晚|上星期|前两天|前阵子|去年|今天|已经|早就?|都|也|又|,|\s){0,6}(?:(?:跟|和|同)(?:我)?(?:那个|那)?(?:对象|男朋友|女朋友|男友|女友|男票|女票)(?:刚|上个?月|上周|前天|昨天|昨晚|上星期|前两天|前阵子|去年|今天|已经|早就?|都|也|就|又|,|\s){0,6})?"
+    rf"(?:分手了|分手(?:都|快|已经)?{_YEARS}了?|失恋了|被甩了|(?<=[女友票象月周天晚俩朋友就都期子年经早刚])(?:分了|掰了|黄了|散了|吹了))(?!的话|再|怎么|算)(?=$|[，,。！!\s]|啊|呀)"
+)
+_LEFT = re.compile(
+    rf"我(?:(?:跟|和)(?:前夫|前妻|老公|老婆|孩子他爸|孩子她爸|孩子他妈|孩子她妈))?(?:都|已经|早就?|也|,|\s){{0,6}}离(?:了|婚)?(?:婚)?(?:都|也|快|有|已经|好|了){{0,4}}{_YEARS}了?(?=$|[，,。！!；;\s]|啊|呀|的人)|我(?:都|已经|早就?|也){{0,4}}离了(?=$|[，,。！!])|我(?:是)?离了婚的(?:人)?|我(?:去年|前年|今年|上个?月|年初|刚|才|也|\s){{1,4}}离(?:的|了)婚"
+)
+_JUST_MARRIED = re.compile(
+    r"我(?:们(?:俩)?|俩|跟他|跟她|和他|和她)?(?:刚刚?|上个?月|上周|去年|前年|前天|昨天|已经|都|也|年初|年底|今年|\s){0,6}(?:刚)?领(?:(?:了|完|过)(?:结婚)?证|(?:结婚)?证了)(?=$|[，,。！!\s]|啊|呀)"
+    rf"|我(?:们(?:俩)?|俩|跟他|跟她|和他|和她|跟老公|跟老婆)(?:都|已经|也|\s){{0,4}}(?:结婚{_YEARS}了?|(?:去年|前年|今年|上个?月|年初|刚|才){{1,2}}结的婚)(?=$|[，,。！!\s]|啊|呀)"
 )
 _NO_PARTNER = re.compile(
     r"我(?:又|还|也|都|现在|一直|,|\s){0,6}没(?:有)?(?:个)?(男朋友|女朋友|男票|女票|男友|女友|老公|老婆|媳妇)(?=$|[，,。！!；;\s]|啊|呀|呢|哦|嘛|的)"
@@ -35,74 +47,63 @@ _UNMARRIED = re.compile(
     r"|我(?:还|又|也){0,6}没结过婚"
 )
 _MARRIED = re.compile(
-    r"我(?:都|已经|早就?|也|现在|,|\s){0,6}(?:结婚(?:了|好?[\d一两三四五六七八九十几]+年(?:多)?了?)|是?已婚(?:人士|了)?|结了婚了?|是有家室的人|成家了|嫁人了)(?=$|[，,。！!；;\s]|啊|呀|的$|的人|的[，,。！!\s]|好)"
+    r"我(?:都|已经|早就?|也|现在|,|\s){0,6}(?:结婚(?:了|(?:都|快|有|已经)*好?[\d一两二三四五六七八九十几]+年(?:多)?了?)|是?已婚(?:人士|了)?|结了婚了?|是有家室的人|成家了|嫁人了)(?=$|[，,。！!；;\s]|啊|呀|的$|的人|的[，,。！!\s]|好)"
     r"|我(?:是|可是|都是|已经是|也是){0,6}(?:有老公|有老婆|有家室|有夫之妇|有妇之夫)(?:孩子)?的?(?:人)?(?=$|[，,。！!；;\s]|了|啊)"
 )
-_SPOUSE = re.compile(
-    rf"我(?:家)?(?:老公|老婆|媳妇儿?|丈夫|妻子|爱人|先生|太太|老伴|家那口子){_NOBODY_YET}(?!(?:太|病|气|火|去世|民|多|少|们|山|海))(?={_DOMESTIC})"
-)
-_PET_NAMES = re.compile("老公|老婆|媳妇|爱人|那口子")
-_PARTNER = re.compile(rf"(?:我|我家)(?:的)?(男朋友|女朋友|男友|女友|男票|女票|对象){_NOBODY_YET}(?=[^\s，,。！!？?])")
 _HAS_PARTNER = re.compile(
     r"我(?:都|已经|早就?|也|现在|是|可是|,|\s){0,6}(?:有(男朋友|女朋友|对象|男票|女票|男友|女友)(?:的人)?|(?:脱单|谈恋爱|交到?男朋友|交到?女朋友)了|在谈恋爱|谈了?个?(?:男朋友|女朋友|对象))(?=$|[，,。！!；;\s]|了|啊|呀|的$|的[，,。！!\s])"
 )
 _DIVORCED = re.compile(
-    r"我(?:都|已经|早就?|也|去年|前年|刚|,|\s){0,6}(?:离婚(?:了|好?[\d一两三四五六七八九十几]+年(?:多)?了?)|刚离婚|离异|离了婚|是离异|离过婚)(?=$|[，,。！!；;\s]|啊|呀|的$|的人|的[，,。！!\s])|我(?:的)?前(?:夫|妻)(?![^\s]{0,3}(?:姐|剧))"
+    r"我(?:都|已经|早就?|也|去年|前年|刚|,|\s){0,6}(?:离婚(?:了|好?[\d一两二三四五六七八九十几]+年(?:多)?了?)|刚离婚|离异|离了婚|是离异|离过婚|离过一次婚|一个离过婚)(?=$|[，,。！!；;\s]|啊|呀|的$|的人|的[，,。！!\s])|我(?:的)?前(?:夫|妻)(?![^\s]{0,3}(?:姐|剧))"
 )
 _WIDOWED = re.compile(
-    r"我(?:老公|老婆|爱人|老伴|丈夫|妻子|先生|媳妇)(?:已经|早就?|前几年|去年|都|前年){0,6}(?:去世|过世|不在了|没了|走了[\d一两三四五六七八九十几]+年)|我(?:都|已经){0,6}(?:守寡|丧偶)"
+    rf"我(?:家)?(?:那个)?(?:老公|老婆|爱人|老伴儿?|丈夫|妻子|先生|媳妇|老头子?|男人|那口子|家那口子)(?:已经|早就?|前几年|去年|都|前年|好多年前|人){{0,6}}(?:去世|过世|病故|不在(?:了|世|人世)|没了(?!影|消息|声)|走(?:了|得早|的早){_YEARS}?(?:了)?(?<=[年月]了|年多|得早|的早)|走了{_YEARS}|(?:前年|去年|大前年|年初|\d+年)(?:就)?(?:走的|没的))|我(?:都|已经|也)?(?:是)?(?:守寡|守了{_YEARS}寡|丧偶)"
 )
 
+_PLANNED = re.compile("要(?!我|的)|快(?!\\S{1,4}[年月])|想|打算|准备|等")
+_OVER = re.compile("那时|那会|当时|后来|又好|复合|和好|和他分|算了|好几次|要是|没离|没分|差点|吓")
 _CONDITIONAL = re.compile(
     r"[，,\s]*(?:你(?:得|要|可|当|给|来|必须|养)|一定|还用|还至于|还能|我还|谁还|就(?:好|去|能|不)|再(?:说|也))"
 )
-_PAST_LOVE = re.compile("以前|之前|生前|去世|那时|当年|在世|活着|在的时候|走了|刚认识|还没离|没离|年轻|的时候|前任")
+_DIVORCED_NOW = re.compile(
+    r"我(?:都|已经|早就?|也|去年|前年|刚|,|\s){0,6}(?:离婚(?:了|好?[\d一两二三四五六七八九十几]+年(?:多)?了?)|离异|是离异)(?=$|带|有(?:个|俩)|[，,。！!；;\s]|啊|呀|的$|的人|的[，,。！!\s])"
+)
+
+
+_SINCE = (_SPLIT, _LEFT, _WIDOWED, _JUST_MARRIED)
+"""What happened once and holds from then on."""
+_EXCLUDED: dict[RelationshipStatus, tuple[re.Pattern[str], ...]] = {
+    "单身": (_MARRIED, _JUST_MARRIED, _HAS_PARTNER, _DIVORCED, _LEFT, _WIDOWED),
+    "恋爱": (_SINGLE, _NONE_YET, _NEVER, _NO_PARTNER, _MARRIED, _JUST_MARRIED, _SPLIT, _LEFT, _WIDOWED),
+    "已婚": (_SINGLE, _NONE_YET, _NEVER, _NO_PARTNER, _UNMARRIED, _HAS_PARTNER, _DIVORCED_NOW, _LEFT, _SPLIT, _WIDOWED),
+    "离异": (_UNMARRIED, _NEVER, _WIDOWED),
+    "丧偶": (_UNMARRIED, _NEVER, _DIVORCED, _LEFT),
+}
+"""The statements that somebody of a status does not make."""
+
+FRAMES = re.compile(
+    rf"(?:我家)?(?:老公|老婆|老伴儿?|老头子|男人|媳妇)(?:都|已经|早就?|人)?(?:走了(?:都|快|有)?{_YEARS}|去世|过世|病故|走得早|不在了|(?:前年|去年)(?:就)?走的)|"
+    r"(?:我)?(?:到现在|至今|都|也|还|现在|一直|这么大了|连个?|一个|从来|压根|长这么大)*"
+    r"(?:(?:对象|男朋友|女朋友|恋爱)(?:都|也)(?:还)?(?:没|找不)|没(?:有)?(?:谈|处)过(?:恋爱|对象)|对象(?:都)?还没(?:影|着落)|单身(?:[狗汉]?(?:一个|一枚|一条|$)|一枚|呢|着|到现在)|单着|光棍一|没结过婚|没成家|没娶)"
+    rf"|离(?:婚)?(?:了)?(?:都|快|有|已经)?{_YEARS}了?(?!的)|离了婚|守寡|(?:刚|上个?月|去年)?(?:跟|和|同)(?:对象|男朋友|女朋友|男友|女友)(?:刚|上个?月|上周|前天|昨天|已经|早|就|都)*(?:分|掰|黄|吹)"
+    rf"|(?:刚分手|刚失恋|分手(?:都|快)?{_YEARS}|(?:刚|上个?月|上周|昨天)(?:刚)?领了?(?:结婚)?证|结婚(?:都|快|有)?{_YEARS})"
+)
+"""How a clause without 我 begins that states whether one has somebody."""
 
 
 def contradiction(text: str, status: RelationshipStatus, gender: Gender) -> tuple[int, int] | None:
     """The span of the first statement that the card's status excludes; None if there is none."""
-    for pattern in _excluded(status):
+    for pattern in _EXCLUDED[status]:
         for m in pattern.finditer(text):
-            if no_claim(text, m.start(), m.end()) or _CONDITIONAL.match(sentence_after(text, m.end())):
+            if claims_nothing(text, m.start(), m.end()) or _CONDITIONAL.match(sentence_after(text, m.end())):
                 continue
-            if PAST.search(sentence_before(text, m.start()) + m.group()) or re.search(
-                "要|快|想|打算|准备|等", m.group()
-            ):
+            before = sentence_before(text, m.start())
+            # When one parted or lost somebody may be told (上个月就分了); else a time that is over ends the claim.
+            if pattern not in _SINCE and PAST.search(before + m.group()):
                 continue
-            if pattern in (_SPOUSE, _PARTNER) and not _is_own_partner(text, m, status):
+            if _PLANNED.search(m.group()) or (pattern in _SINCE and _OVER.search(text)):
                 continue
             if pattern is _NO_PARTNER and ("男" in m[1] or "公" in m[1]) != (gender == "女"):
                 continue
             return m.span()
-    return None
-
-
-def _excluded(status: RelationshipStatus) -> tuple[re.Pattern[str], ...]:
-    """The statements that somebody of this status does not make."""
-    if status == "单身":
-        return (_MARRIED, _SPOUSE, _PARTNER, _HAS_PARTNER, _DIVORCED, _WIDOWED)
-    if status == "恋爱":
-        return (_SINGLE, _NO_PARTNER, _MARRIED, _SPOUSE, _WIDOWED)
-    if status == "已婚":
-        return (_SINGLE, _NO_PARTNER, _UNMARRIED, _PARTNER, _HAS_PARTNER, _DIVORCED_NOW, _WIDOWED)
-    if status == "离异":
-        return (_UNMARRIED, _SPOUSE, _WIDOWED)
-    return (_UNMARRIED, _SPOUSE, _DIVORCED)
-
-
-_DIVORCED_NOW = re.compile(
-    r"我(?:都|已经|早就?|也|去年|前年|刚|,|\s){0,6}(?:离婚(?:了|好?[\d一两三四五六七八九十几]+年(?:多)?了?)|离异|是离异)(?=$|[，,。！!；;\s]|啊|呀|的$|的人|的[，,。！!\s])"
-)
-
-
-def _is_own_partner(text: str, m: re.Match[str], status: RelationshipStatus) -> bool:
-    """Not an idol (我老公新剧), not a pet name between lovers, not somebody of the past, and no 对象 of the married."""
-    if _FANDOM.search(text) or _PAST_LOVE.search(text):
-        return False
-    if m.re is _PARTNER:
-        return not (status == "已婚" and m[1] == "对象")
-    if status == "恋爱":
-        return not _PET_NAMES.search(m.group())
-    if status in ("离异", "丧偶"):
-        return bool(re.search("今天|现在|刚|出差|加班|下班|在家|做饭", sentence_after(text, m.end())))
-    return True
+    return partners.contradiction(text, status)
