@@ -77,7 +77,8 @@ class Clock:
     """
 
     def __init__(self) -> None:
-        self._noted: dict[str, list[_Note]] = {"a": [], "b": []}
+        self._noted: dict[str, list[tuple[int, str, datetime]]] = {"a": [], "b": []}
+        self._read: dict[int, _Note] = {}
 
     def add(self, index: int, speaker: str, text: str, at: datetime, *, over: bool = True) -> str | None:
         """Take in message `index`, sent at the virtual time `at`; say what was finished too soon, or None.
@@ -85,16 +86,21 @@ class Clock:
         `over`: the message has one of `ENDINGS`; without one it cannot tell an end.
         """
         noted = self._noted[speaker]
-        said = _finish(noted, text, at) if over and noted and SOME_END.search(text) else None
-        noted.append(_Note(index, text, at))
+        said = _finish(self._notes(noted, at), text, at) if over and noted and SOME_END.search(text) else None
+        noted.append((index, text, at))
         return said
+
+    def _notes(self, noted: Sequence[tuple[int, str, datetime]], at: datetime) -> list[_Note]:
+        """The noted messages of the last `LONGEST_S` seconds, in order."""
+        recent = [n for n in noted if (at - n[2]).total_seconds() < LONGEST_S]
+        return [self._read.get(n[0]) or self._read.setdefault(n[0], _Note(*n)) for n in recent]
 
 
 def _finish(noted: Sequence[_Note], text: str, at: datetime) -> str | None:
     """What of the noted is over with this message, if it cannot be yet."""
     flat = plain(text)
     over = ended(flat, may_be_over(flat))
-    recent = [note for note in noted if (at - note.at).total_seconds() < LONGEST_S] if over or _verb_over(flat) else ()
+    recent = noted if over or _verb_over(flat) else ()
     for note in reversed(recent):
         if done := [activity for activity in over if note.begins(activity)]:
             break
