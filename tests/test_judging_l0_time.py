@@ -10,6 +10,7 @@ from anthrolab.judging.l0.activities import ACTIVITIES
 from anthrolab.judging.l0.clock import Clock
 from anthrolab.judging.l0.gate import prefilter
 from anthrolab.judging.l0.time_logic import announced
+from anthrolab.runtime.dialogue import Message
 
 START = datetime(2026, 3, 6, 20, 31)
 ROWS = [
@@ -19,13 +20,11 @@ ROWS = [
 
 
 def impossible(messages: list[list]) -> str | None:  # type: ignore[type-arg]
-    """What the clock says of the last message, read as the gate reads it: only messages that pass the prefilter."""
-    clock, said = Clock(), None
-    bits = prefilter().bits
-    for i, (at, speaker, text) in enumerate(messages):
-        rules, said = prefilter().rules(text), None
-        if rules & bits["time"]:
-            said = clock.add(i, speaker, text, START + timedelta(seconds=at), over=bool(rules & bits["over"]))
+    """What the clock says of the last message, read as the gate reads it: only ends that pass the prefilter."""
+    chat = [Message(speaker=speaker, content=text, at=START + timedelta(seconds=at), opener=False) for at, speaker, text in messages]
+    clock, said = Clock(chat), None
+    for i, message in enumerate(chat):
+        said = clock.finished(i) if prefilter().rules(message.content) & prefilter().bits["over"] else None
     return said
 
 

@@ -3,8 +3,9 @@
 Precision here is found / (found + false alarms); a positive is a violation or a failed checkbox.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from anthrolab.judging.calibration.measure import Measure, measures, units
 from anthrolab.judging.l0.gate import check
 from anthrolab.judging.labelled.bank import Bank, load_banks
 from anthrolab.judging.labelled.items import Labelled, applied, load_labelled, untouched
-from anthrolab.judging.labelled.making import RULED
+from anthrolab.judging.labelled.making import RULED, cases_of, make_from_bank
 from anthrolab.judging.labelled.whole_set import CONSTRAINTS, Counts, make_set
 from anthrolab.judging.rubric import Rubric, load_rubric
 from anthrolab.judging.rules import RulesJudge
@@ -22,11 +23,14 @@ from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.runtime.written import load_gold
 
 DATA = Path(__file__).parent.parent / "data"
-HELD_OUT = Path(__file__).parent / "data" / "labelled" / "unseen"
+UNSEEN = Path(__file__).parent / "data" / "labelled" / "unseen"
+"""Lines for the gate by an author who knew neither it nor the banks that ship."""
+HELD_OUT = Path(__file__).parent / "data" / "labelled" / "banks"
+"""Such lines for the rules judge; those for the gate were opened in a second round of its making."""
 SHIPPED = DATA / "labelled" / "set.jsonl"
 
 DECIDED = (
-    "D1.3", "D1.4", "D1.5", "D2.1", "D2.4", "D3.3", "D4.4", "D5.1", "D5.2", "D5.3", "E1.1", "E1.3", "E4.1", "E4.2", "E4.5", "E5.2", "E5.4",
+    "D1.3", "D1.4", "D1.5", "D2.1", "D2.4", "D3.3", "D4.4", "D5.1", "D5.2", "D5.3", "E1.3", "E4.1", "E4.2", "E4.5", "E5.2", "E5.4",
 )  # fmt: skip
 """Checkboxes that the rules judge decides well enough: precision of at least 0.95, recall of at least 0.7."""
 
@@ -95,7 +99,8 @@ def test_there_is_enough_of_every_kind(rubric: Rubric) -> None:
 
 
 def _target(item: Labelled) -> str:
-    return item.holds[-1] if item.id.split("-c")[0] not in RULED else item.id.split("-c")[0]
+    """The id that an item is about, with which its own id begins."""
+    return re.match(r"L0-\d\d|[DE]\d\.\d", item.id)[0]  # type: ignore[index]
 
 
 @pytest.mark.parametrize("part", ["shipped", "other_seed"])
@@ -125,22 +130,34 @@ def test_the_rules_judge_makes_nothing_up(request: pytest.FixtureRequest, part: 
             assert m.answered == 0, box.id
 
 
-@pytest.mark.parametrize(("constraint", "recall"), [("L0-01", 0.5), ("L0-02", 0.5), ("L0-03", 0.4), ("L0-06", 0.5), ("L0-08", 0.5)])
-def test_lines_that_nobody_saw_while_the_rules_were_made(
+@pytest.mark.parametrize(
+    ("constraint", "recall"), [("L0-01", 0.6), ("L0-02", 0.8), ("L0-03", 0.45), ("L0-06", 0.8), ("L0-08", 0.6)]
+)
+def test_the_gate_on_lines_that_nobody_saw_while_it_was_made(
     gold: dict[str, Dialogue], library: Library, rubric: Rubric, constraint: str, recall: float
 ) -> None:
-    """What the gate finds of lines by another author is less (the docs print it); what it alleges must still be true."""
-    banks = load_banks(HELD_OUT)
-    cases = make_set_of(constraint, banks[constraint], gold, library, rubric)
-    m = measured(cases, gold, library, rubric)[constraint, "gate"]
-    assert m.found >= 0.95 * (m.found + m.false_alarms), f"{constraint}: {m.false_alarms} false alarms, {m.found} found"
+    """It finds less of them (the docs print how much); what it alleges must still be true."""
+    m = on_unseen(constraint, UNSEEN, gold, library, rubric)
+    assert m.found >= 0.98 * (m.found + m.false_alarms), f"{constraint}: {m.false_alarms} false alarms, {m.found} found"
     assert m.found >= recall * m.positives, f"{constraint}: {m.found} of {m.positives}"
 
 
-def make_set_of(target: str, bank: Bank, gold: Mapping[str, Dialogue], library: Library, rubric: Rubric) -> list[Labelled]:
-    from anthrolab.judging.labelled.making import cases_of, make_from_bank
+ROBUST = ("D1.3", "D1.4", "D1.5", "D2.1", "D2.4", "D3.3", "D4.4", "D5.1", "D5.2", "E2.1", "E4.5", "E5.4")
+"""Checkboxes of which that holds for lines that nobody saw, too; of the others the rules find less (docs/judges.md)."""
 
-    def entries(of: Iterable[object]) -> int:
-        return len(list(of))
 
-    return make_from_bank(bank, cases_of(gold, library), 7, fails=entries(bank.fails), holds=entries(bank.holds), turn_scope=False)
+@pytest.mark.parametrize("box", sorted(path.stem for path in HELD_OUT.glob("[DE]*.yaml")))
+def test_the_rules_judge_on_lines_that_nobody_saw_while_it_was_made(
+    gold: dict[str, Dialogue], library: Library, rubric: Rubric, box: str
+) -> None:
+    m = on_unseen(box, HELD_OUT, gold, library, rubric)
+    assert m.false_alarms == 0, f"{box}: {m.false_alarms} false alarms, {m.found} found"
+    assert m.found >= (0.7 if box in ROBUST else 0) * m.positives, f"{box}: {m.found} of {m.positives}"
+
+
+def on_unseen(target: str, folder: Path, gold: Mapping[str, Dialogue], library: Library, rubric: Rubric) -> Measure:
+    """Every entry of a bank once."""
+    bank = load_banks(folder)[target]
+    turn_scope = target in {b.id for b in rubric.boxes("turn")}
+    items = make_from_bank(bank, cases_of(gold, library), 7, fails=len(bank.fails), holds=len(bank.holds), turn_scope=turn_scope)
+    return measured(items, gold, library, rubric)[target, "gate" if target in RULED else "judge"]
