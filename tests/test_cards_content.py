@@ -74,6 +74,7 @@ def test_people_differ_in_age_gender_status_schooling_and_place(people: list[Per
     for decade in range(10, 80, 10):
         assert sum(decade <= age < decade + 10 for age in ages) >= 3, decade
     assert 24 <= sum(p.gender == "女" for p in people) <= 31
+    assert len({p.occupation for p in people}) == len(people)
     assert min(Counter(p.hard_facts.relationship_status for p in people).values()) >= 4
     assert sum("村" in p.city or "乡" in p.city for p in people) >= 3
     assert len({p.hard_facts.city[-1] for p in people}) >= 18

@@ -58,3 +58,13 @@ def test_check_finds_what_is_wrong_between_cards(tmp_path: Path, file: str, old:
     (cards / file).write_text(text.replace(old, new, 1), encoding="utf-8")
     code, _, err = run_cli("cards", "check", str(cards))
     assert code == 2 and said in err
+
+
+def test_check_says_what_is_wrong_with_cards_and_gold_at_once(tmp_path: Path) -> None:
+    cards = copy_cards(tmp_path / "cards")
+    (cards / "gold").mkdir()
+    (cards / "gold" / "b01.yaml").write_text("binding: b01\nlines: [19:42:00 a x, 19:42:30 b y]\n", encoding="utf-8")
+    edited = (cards / "personas" / "p09.yaml").read_text(encoding="utf-8").replace("name: 常莉", "name: 谭国祥")
+    (cards / "personas" / "p09.yaml").write_text(edited, encoding="utf-8")
+    _, _, err = run_cli("cards", "check", str(cards))
+    assert "that of p01 too" in err and "is not the opener of s01" in err

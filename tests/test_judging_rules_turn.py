@@ -1,6 +1,7 @@
 """The turn rules on lines written for them: what shows the fault fails, what only looks like it never does."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from anthrolab.judging.rules.card_habits import emoji_in, rules_out_emoji, rules
 from anthrolab.judging.rules.readable import readable_text
 from anthrolab.judging.rules.rhythm import sentence_count
 from anthrolab.judging.rules.scene import Scene
+from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.runtime.written import load_gold
 from tests.cards_for_tests import make_persona
 from tests.test_judging_rules import Row, chat, on_last
@@ -129,3 +131,17 @@ def test_sentences_are_counted_by_their_marks() -> None:
     assert [sentence_count(t) for t in ("行", "行！几点？在南门", "他说“行。知道了。”就挂了", "我……那个……算了", "啥？？！谁", "一\n二\n三")] == [
         1, 3, 1, 1, 2, 3,
     ]  # fmt: skip
+
+
+def test_blank_lines_do_not_make_a_rule_run_away() -> None:
+    """Patterns that let blanks run over line breaks took minutes for these."""
+    judge = RulesJudge(load_rubric())
+    for filler in ("\n", " \n", "\t", "*", "（", "哈"):
+        text = "好" + filler * 20_000 + "好"
+        messages = [
+            {"speaker": who, "content": said, "at": datetime(2026, 3, 6, 20, minute), "opener": minute == 0}
+            for minute, (who, said) in enumerate([("b", "在吗"), ("a", text)])
+        ]
+        people = {"a": {"name": "甲"}, "b": {"name": "乙"}}
+        dialogue = Dialogue.model_validate({"dialogue_id": "d", "evaluated_role": "a", "speakers": people, "messages": messages})
+        assert judge.verdict(dialogue, {}).turns[0].message_index == 1

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from anthrolab.cards.authoring import open_card
 from anthrolab.cards.library import default_cards_dir
 from anthrolab.show.card_form import CardBrowser, CardForm, card_browser
 from anthrolab.show.card_list import chosen, listed_cards
@@ -146,6 +147,23 @@ def test_a_new_card_begins_blank_and_is_written_when_it_is_whole(tmp_path: Path)
             box.value = other.inputs[where].value
     form.save.click()
     assert (tmp_path / "personas" / "p99.yaml").read_text("utf-8") == other.draft.text.replace("id: p01", "id: p99")
+
+
+@pytest.mark.parametrize("card_id", ["../../evil/personas/p99", "", "p 99", "甲"])
+def test_a_new_card_gets_no_id_that_leaves_its_folder(tmp_path: Path, card_id: str) -> None:
+    browser = CardBrowser(copy_cards(tmp_path / "cards"))
+    browser.new_id.value = card_id
+    browser._new()
+    assert "is no id" in str(browser.place.children[0].value)
+
+
+def test_a_line_separator_in_a_field_does_not_break_the_diff(tmp_path: Path) -> None:
+    cards = copy_cards(tmp_path / "cards")
+    path = cards / "personas" / "p01.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("education: 中专（卫校）", 'education: "甲\u2028\u2028 乙"'), encoding="utf-8")
+    form = CardForm(open_card(path))
+    form.inputs["education",].value = "中专"
+    assert "中专" in form.diff.value and not form.save.disabled
 
 
 def test_without_a_kernel_there_is_a_list_of_cards(tmp_path: Path) -> None:

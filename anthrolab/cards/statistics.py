@@ -171,7 +171,7 @@ def table6(library: Library) -> pl.DataFrame:
     """Item, the paper's value and ours, as text: the corpus rows of the paper's Table 6 and those that it does not have."""
     scenarios = library.scenarios.values()
     horizons = sorted({s.horizon_minutes for s in scenarios})
-    pairs = {p for b in library.bindings.values() for p in ((b.persona_a, b.persona_b), (b.persona_b, b.persona_a))}
+    pairs = _pairs(library)
     ages = [p.age for p in library.personas.values()]
     rows = [
         ("Personas", "55 role cards", f"{len(library.personas)} role cards"),
@@ -186,12 +186,17 @@ def table6(library: Library) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["Item", PAPER_SOURCE, "Ours"], orient="row")
 
 
+def _pairs(library: Library) -> set[tuple[str, str]]:
+    """Who may remember whom in some binding: owner and partner."""
+    return {p for b in library.bindings.values() for p in ((b.persona_a, b.persona_b), (b.persona_b, b.persona_a))}
+
+
 def holes(library: Library) -> pl.DataFrame:
     """What is missing: part, value, have, want, missing. Empty bands want 1; categories, cards and memories their numbers."""
     bound = [library.scenarios[b.scenario].category for b in library.bindings.values()]
     rows: list[tuple[str, str, int, int]] = [
         *(("cards", kind, len(getattr(library, kind)), want) for kind, want in PAPER_COUNTS.items()),
-        ("memories", "directed pairs", len(library.memories), MEMORY_PAIRS),
+        ("memories", "directed pairs", len(_pairs(library) & set(library.memories)), MEMORY_PAIRS),
         *(("bindings of a category", category, bound.count(category), want) for category, want in QUOTA.items()),
         *((part, value, n, 1) for part, value, n in corpus_counts(library).iter_rows() if part != "cards" and value != OTHER),
         *_cells(persona_frame(library), "age band", "gender"),

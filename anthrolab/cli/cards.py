@@ -23,14 +23,20 @@ def cards_check(folder: Annotated[Path, typer.Argument(help="Folder with persona
     from anthrolab.cards.lint import lint
     from anthrolab.cards.skill import load_skills
     from anthrolab.judging.testable import untestable
-    from anthrolab.runtime.written import load_gold
+    from anthrolab.runtime.dialogue import Dialogue
+    from anthrolab.runtime.written import WrittenError, load_gold
 
     library = load_library(folder)
     if (folder / "skills").is_dir():
         load_skills(folder / "skills")
-    if found := [str(finding) for finding in (*lint(library), *untestable(library.personas))]:
-        raise CardError([f"{folder}: {line}" for line in found])
-    gold = load_gold(folder, library)
+    problems = [f"{folder}: {finding}" for finding in (*lint(library), *untestable(library.personas))]
+    gold: dict[str, Dialogue] = {}
+    try:
+        gold = load_gold(folder, library)
+    except WrittenError as e:
+        problems += e.problems
+    if problems:
+        raise CardError(problems)
     typer.echo(
         f"{folder}: {len(library.personas)} personas, {len(library.scenarios)} scenarios, {len(library.bindings)} bindings, "
         f"{len(library.memories)} memories, {len(library.series)} series, {len(gold)} gold dialogues: all good"

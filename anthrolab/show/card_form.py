@@ -9,10 +9,11 @@ from typing import Any
 
 import ipywidgets as w  # type: ignore[import-untyped]
 from markupsafe import Markup
+from pydantic import TypeAdapter, ValidationError
 
 from anthrolab.cards.authoring import CardField, Draft, card_fields, new_card, open_card
 from anthrolab.cards.library import CardError, default_cards_dir, load_library
-from anthrolab.cards.persona import HardFacts
+from anthrolab.cards.persona import CardId, HardFacts
 from anthrolab.cards.scenario import CATEGORIES
 from anthrolab.cards.yaml_edit import Where, at, dotted, load
 from anthrolab.errors import AnthrolabError
@@ -143,7 +144,7 @@ class CardBrowser(w.VBox):  # type: ignore[misc]
         self.show_card(change["new"])
 
     def _new(self) -> None:
-        self._show(partial(new_card, self.folder / self.kind.value / f"{self.new_id.value.strip()}.yaml"))
+        self._show(partial(_new_in, self.folder / self.kind.value, self.new_id.value.strip()))
 
     def _show(self, draft: Any) -> None:
         if draft is None:
@@ -221,6 +222,15 @@ def _input(field: CardField, typed: str) -> Any:
     return box
 
 
+def _new_in(folder: Path, card_id: str) -> Any:
+    """A blank card of that id in a folder; AnthrolabError if it is none, since it becomes a file's name."""
+    try:
+        TypeAdapter(CardId).validate_python(card_id)
+    except ValidationError as e:
+        raise AnthrolabError(f"{card_id!r:.40} is no id; write letters, digits, - and _, e.g. p56") from e
+    return new_card(folder / f"{card_id}.yaml")
+
+
 def _typed(box: Any) -> str:
     """What a widget holds, as text: several choices one a line."""
     return "\n".join(box.value) if isinstance(box.value, tuple) else str(box.value)
@@ -230,6 +240,6 @@ def _coloured(diff: str) -> str:
     if not diff:
         return ""
     lines = [
-        Markup('<span class="{}">{}</span>').format({"+": "added", "-": "removed"}.get(line[0], ""), line) for line in diff.splitlines()[2:]
+        Markup('<span class="{}">{}</span>').format({"+": "added", "-": "removed"}.get(line[:1], ""), line) for line in diff.split("\n")[2:]
     ]
     return str(Markup("<pre>{}</pre>").format(Markup("\n").join(lines)))

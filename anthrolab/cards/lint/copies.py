@@ -18,8 +18,8 @@ SHARED_CATCHPHRASE = 2
 """People who may have one catchphrase in common."""
 
 _PLACEHOLDER = re.compile(
-    r"TODO|TBD|FIXME|XXX|lorem|ipsum|placeholder|example\.com|待填|待补|待定|占位|此处|某某|示例|(?:张三|李四|王五)|\{[^}]*\}|<[^>]*>|_{3,}|"
-    r"\?{3,}$|^(?:无|暂无|略|N/?A|none|null|-+)$",
+    r"TODO|TBD|FIXME|XXX|lorem|ipsum|placeholder|example\.com|待填|待补充|占位|某某|此处(?:填|写|补)|(?:张三|李四|王五)|\{[^}]*\}|<[^>]*>|_{3,}|"
+    r"\?{3,}$|^(?:无|暂无|略|待定|待补|示例|N/?A|none|null|-+)$",
     re.IGNORECASE,
 )
 _MAY_BE_EMPTY = re.compile(r"expression_habits\.(?:emoji|punctuation)$")
@@ -36,7 +36,6 @@ def find(library: Library) -> Iterator[Finding]:
                 if hit and not (_MAY_BE_EMPTY.search(field) and hit[0] == text):
                     yield Finding(key, field, f"{hit[0]!r} reads like a placeholder; write what is meant")
     yield from _twice({k: p.name for k, p in library.personas.items()}, "name", "a person")
-    yield from _twice({k: p.occupation for k, p in library.personas.items()}, "occupation", "a person")
     yield from _twice({k: s.title for k, s in scenarios.items()}, "title", "a scenario")
     yield from _catchphrases(library)
     yield from _near({k: [t for _, t in fields(p, without=("hard_facts", "name"))] for k, p in library.personas.items()})

@@ -68,8 +68,6 @@ DIALOGUE_RULES: dict[str, DialogueRule] = {
 ONE_SIDED = frozenset({"not_a_near_copy", "partner_follows"})
 """Rules that never pass a checkbox."""
 
-_SOURCES = ("__init__", "scene", "signals", "wording", "service", "form", "habits", "card_habits", "claims", "authority", "rhythm", "readable", "asking", "clock", "persons", "taking_part", "conduct", "coherence")
-
 
 def rule_boxes(rubric: Rubric) -> tuple[str, ...]:
     """Ids of the checkboxes that the rules judge may answer: its coverage is at most these."""
@@ -90,9 +88,10 @@ class RulesJudge:
 
     @cached_property
     def identity(self) -> str:
-        """Changes with the rubric, with which rule answers what, and with the rules' source."""
+        """Changes with the rubric, with which rule answers what, with the rules' source and with how texts are compared."""
         package = files("anthrolab.judging.rules")
-        sources = [(package / f"{name}.py").read_text(encoding="utf-8") for name in _SOURCES]
+        rooms = sorted((room for room in package.iterdir() if room.name.endswith(".py")), key=lambda room: room.name)
+        sources = [room.read_text(encoding="utf-8") for room in (*rooms, files("anthrolab.runtime") / "text.py")]
         return content_hash([self.rubric.hash, {box.id: box.rule for box in self.rubric.boxes()}, sources])
 
     async def judge(

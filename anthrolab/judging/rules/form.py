@@ -6,11 +6,11 @@ from anthrolab.judging.rules.scene import PASSED, Finding, Scene, failed
 from anthrolab.judging.rules.signals import OVERSEEN, letters, shown
 
 _LIST_LINE = re.compile(
-    r"^\s*(?:\d{1,2}(?:[.、）)](?!\d)|️?⃣)|[(（]\d{1,2}[)）]|[-*•·▪●]\s|[一二三四五六]、|[(（][一二三四五六][)）]|[①-⑩]|[✅☑✔❌👉🔸📌◆■★➤▶◇]|[一二三四五1-9][)）]|Step ?\d|[QA][：:]|"
+    r"^[^\S\n]*(?:\d{1,2}(?:[.、）)](?!\d)|️?⃣)|[(（]\d{1,2}[)）]|[-*•·▪●]\s|[一二三四五六]、|[(（][一二三四五六][)）]|[①-⑩]|[✅☑✔❌👉🔸📌◆■★➤▶◇]|[一二三四五1-9][)）]|Step ?\d|[QA][：:]|"
     r"第[一二三四五]步[：:]|步骤[一二三四五\d][：:]|[A-D][.、]\s?)",
     re.MULTILINE,
 )
-_TOPIC_LINE = re.compile(r"^\s*(?:优点|缺点|结论|主题|内容|标题|正文|原因|经过|结果|总结|方法|步骤|地点|日期|收件人|备注|目的)[：:]", re.MULTILINE)
+_TOPIC_LINE = re.compile(r"^[^\S\n]*(?:优点|缺点|结论|主题|内容|标题|正文|原因|经过|结果|总结|方法|步骤|地点|日期|收件人|备注|目的)[：:]", re.MULTILINE)
 _START = r"(?:^|[\s：:。；;，,])"
 _INLINE = (
     re.compile(rf"{_START}1[.、）)](?!\d).+[\s。；;，,]?2[.、）)](?!\d)", re.DOTALL),
@@ -29,16 +29,16 @@ _TOUCH = re.compile("[揉抱拍摸看握搂牵望捏戳靠递][^，,]{0,3}你")
 _MANNER = "轻轻|缓缓|微微|默默|慢慢|静静|悄悄|无奈|苦笑|低声|小声地|若有所思|了笑|一笑|了看|低着|声音|伸手(?!党)|摆手|片刻|一会儿|了口气|[，,]|着|了一?[下摇擦挠揉拍]|肩$|[头眉]$|沉默|眨了?眨?眼|泛红|一口|地笑|挥手|红了$"
 _DOCUMENT = (
     (re.compile(r"\*\*[^*\n]+\*\*|(?<![_\w])__[^_\n]+__(?![_\w])"), "bold marks"),
-    (re.compile(r"^\s*#{1,6}\s+\S", re.MULTILINE), "a heading"),
-    (re.compile(r"^\s*【[^】]{2,12}】\s*\n|^\s*#{2,}\s*$"), "a heading"),
-    (re.compile(r"```|^\s*\|.+\|\s*$|^\s*(?:-{3,}|[—─]{4,})\s*$|(?<!`)`[^`\n]+`(?!`)", re.MULTILINE), "a code block, table or rule"),
+    (re.compile(r"^[^\S\n]*#{1,6}\s+\S", re.MULTILINE), "a heading"),
+    (re.compile(r"^[^\S\n]*【[^】]{2,12}】\s*\n|^[^\S\n]*#{2,}\s*$"), "a heading"),
+    (re.compile(r"```|^[^\S\n]*\|.+\|\s*$|^[^\S\n]*(?:-{3,}|[—─]{4,})[^\S\n]*$|(?<!`)`[^`\n]+`(?!`)", re.MULTILINE), "a code block, table or rule"),
     (re.compile(r"</?(?:p|br|div|b|i|strong|em|ul|ol|li|span|h\d)\b[^>]*>", re.IGNORECASE), "HTML"),
-    (re.compile(r"\[[^\]\n]+\]\(\S+\)|~~[一-鿿][^~\n]*~~|==[一-鿿][^=\n]*==|\$\$.+\$\$|\\\(.+\\\)|^\s*[-*] \[[ x]\]", re.MULTILINE), "markdown"),
+    (re.compile(r"\[[^\]\n]+\]\(\S+\)|~~[一-鿿][^~\n]*~~|==[一-鿿][^=\n]*==|\$\$.+\$\$|\\\(.+\\\)|^[^\S\n]*[-*] \[[ x]\]", re.MULTILINE), "markdown"),
     (re.compile(r"^>\s+\S.*\n", re.MULTILINE), "a quoted block"),
     (re.compile(r"^(?:亲爱的|尊敬的|敬爱的).{1,12}[：:]|见字如面|展信(?:佳|安)|^致[：:].*\n自[：:]"), "a letter's salutation"),
-    (re.compile(r"^\s*(?:此致|敬礼|祝好|顺颂.{2,4}|即颂.{2,4}|谨上|敬上)[!！。]?\s*$", re.MULTILINE), "a letter's closing"),
-    (re.compile(r"\n\s*(?:[—–]{1,2}\s*[一-鿿]{2,4}|你的\s?\S{1,8}|爱你的\S{1,8}|.{0,6}[敬谨亲]上)(?:\s*\n.*)?\s*$"), "a letter's signature"),
-    (re.compile(r"\n\s*(?:即日|\d{4}年\d{1,2}月\d{1,2}日|\d{1,2}月\d{1,2}日)\s*$"), "a letter's date"),
+    (re.compile(r"^[^\S\n]*(?:此致|敬礼|祝好|顺颂.{2,4}|即颂.{2,4}|谨上|敬上)[!！。]?[^\S\n]*$", re.MULTILINE), "a letter's closing"),
+    (re.compile(r"\n[^\S\n]*(?:[—–]{1,2}\s*[一-鿿]{2,4}|你的\s?\S{1,8}|爱你的\S{1,8}|.{0,6}[敬谨亲]上)(?:[^\S\n]*\n.*)?\s*\Z"), "a letter's signature"),
+    (re.compile(r"\n[^\S\n]*(?:即日|\d{4}年\d{1,2}月\d{1,2}日|\d{1,2}月\d{1,2}日)\s*$"), "a letter's date"),
     (re.compile(r"(?<!\*)\*[一-鿿，]{2,20}\*(?!\*)"), "a stage direction"),
 )  # fmt: skip
 _BRACKET = re.compile(r"[（(\[【〔{~]([^）)\]】〕}~\n]{2,24})[）)\]】〕}~]")
@@ -56,7 +56,7 @@ def chat_form(scene: Scene, index: int) -> Finding:
         return failed(f"a list: {shown(text)}")
     if hit := next((m for m in _BRACKET.finditer(text) if _is_stage_direction(m)), None):
         return failed(f"a stage direction: {shown(hit.group())}")
-    if letters(text) > OVERSEEN and re.search(r"\S\s*\n\s*\n\s*\S", text):
+    if letters(text) > OVERSEEN and re.search(r"\S[^\S\n]*\n[^\S\n]*\n\s*\S", text):
         return failed(f"paragraphs: {shown(text)}")
     return PASSED
 
