@@ -6,8 +6,9 @@ from datetime import datetime
 
 from anthrolab.judging.l0.activities import ACTIVITIES
 from anthrolab.judging.l0.framing import plain
-from anthrolab.judging.l0.time_logic import ended, may_be_over, named, starts
+from anthrolab.judging.l0.time_logic import ended, named, starts
 from anthrolab.judging.l0.time_words import DECLARED, DURATION, GOING, NOT_DONE, NUMBERS, SOME_END, UNITS
+from anthrolab.runtime.dialogue import Message
 
 LONGEST_S = 1800.0
 """No activity is held to take longer, in seconds, so no message before that is looked at again."""
@@ -71,49 +72,48 @@ class _Note:
 
 
 class Clock:
-    """What each speaker said that may have announced something.
+    """What each speaker set out to do in one dialogue.
 
-    Ends are rare and most announcements have none, so a message is only noted when it comes and read when an end does.
+    Ends are rare and most announcements have none, so messages are only read when the same speaker ends something.
     """
 
-    def __init__(self) -> None:
-        self._noted: dict[str, list[tuple[int, str, datetime]]] = {"a": [], "b": []}
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
         self._read: dict[int, _Note] = {}
 
-    def add(self, index: int, speaker: str, text: str, at: datetime, *, over: bool = True) -> str | None:
-        """Take in message `index`, sent at the virtual time `at`; say what was finished too soon, or None.
+    def finished(self, index: int) -> str | None:
+        """What message `index` tells to be over though it cannot be yet, or None. To be asked in the order of the messages."""
+        message = self._messages[index]
+        if not SOME_END.search(message.content):
+            return None
+        flat = plain(message.content)
+        over = ended(flat)
+        # Most messages with such a word end nothing, and the earlier ones need no look.
+        if not over and not _verb_over(flat):
+            return None
+        noted = [
+            self._read.get(i) or self._read.setdefault(i, _Note(i, m.content, m.at))
+            for i, m in enumerate(self._messages[:index])
+            if m.speaker == message.speaker and not m.opener and (message.at - m.at).total_seconds() < LONGEST_S
+        ]
+        return _finish(noted, over, message.content, message.at) if noted else None
 
-        `over`: the message has one of `ENDINGS`; without one it cannot tell an end.
-        """
-        noted = self._noted[speaker]
-        said = _finish(self._notes(noted, at), text, at) if over and noted and SOME_END.search(text) else None
-        noted.append((index, text, at))
-        return said
 
-    def _notes(self, noted: Sequence[tuple[int, str, datetime]], at: datetime) -> list[_Note]:
-        """The noted messages of the last `LONGEST_S` seconds, in order."""
-        recent = [n for n in noted if (at - n[2]).total_seconds() < LONGEST_S]
-        return [self._read.get(n[0]) or self._read.setdefault(n[0], _Note(*n)) for n in recent]
-
-
-def _finish(noted: Sequence[_Note], text: str, at: datetime) -> str | None:
-    """What of the noted is over with this message, if it cannot be yet."""
-    flat = plain(text)
-    over = ended(flat, may_be_over(flat))
-    recent = noted if over or _verb_over(flat) else ()
-    for note in reversed(recent):
+def _finish(noted: Sequence[_Note], over: list[int], text: str, at: datetime) -> str | None:
+    """What of the noted is over with this message, which ends `over`, if it cannot be yet."""
+    for note in reversed(noted):
         if done := [activity for activity in over if note.begins(activity)]:
             break
     else:
-        verb, over = _verb_over(flat), [DECLARED]
-        declared = next((earlier for earlier in reversed(recent) if earlier.begins(DECLARED)), None)
+        verb, over = _verb_over(plain(text)), [DECLARED]
+        declared = next((earlier for earlier in reversed(noted) if earlier.begins(DECLARED)), None)
         if not declared or not verb or verb not in declared.text:
             return None
         note = declared
         done = over
     named_s = min(_duration_s(plain(note.text)) / _SHARE, LONGEST_S)
     least_s = min(0 if activity == DECLARED else ACTIVITIES[activity].least_s for activity in done)
-    for earlier in recent:
+    for earlier in noted:
         earlier.end(over)
     took_s = (at - note.at).total_seconds()
     if not 0 <= took_s < max(least_s, named_s):

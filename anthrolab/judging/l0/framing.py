@@ -9,7 +9,7 @@ import re
 SENTENCE_END = re.compile(r"[。！!？?；;\n…]")
 CLAUSE_END = re.compile(r"[。！!？?；;\n…，,、:：~～]|(?<![A-Za-z0-9]) (?![A-Za-z0-9])| {2,}")
 WIDE_FORMS = {0xFF01 + i: 0x21 + i for i in range(94)} | {0x3000: 0x20}
-_WIDE = frozenset(map(chr, WIDE_FORMS))
+_WIDE = re.compile("[！-～\u3000]")
 
 _CONDITION = re.compile(
     "如果|要是|假如|假设|假若|倘若|若是|万一|就算|即使|哪怕|除非|早知道|等我|等到|等以后|"
@@ -50,7 +50,7 @@ FUTURE = re.compile(
 
 def plain(text: str) -> str:
     """The message with full-width Latin letters, digits and signs as their ASCII forms; lengths do not change."""
-    return text if _WIDE.isdisjoint(text) else text.translate(WIDE_FORMS)
+    return text.translate(WIDE_FORMS) if _WIDE.search(text) else text
 
 
 def _last_end(pattern: re.Pattern[str], text: str, pos: int) -> int:

@@ -4,7 +4,7 @@ Decided here: L0-01, 02, 03, 05, 06 and 08 from the messages, 04 from the asks. 
 see of 06 and 08, are a judge's. Precision comes first: gating out a person's chat is worse than missing a case.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import get_args
 
@@ -26,16 +26,16 @@ def prefilter() -> Prefilter:
             "identity": identity.TRIGGERS,
             "medium": medium.TRIGGERS,
             "presence": presence.TRIGGERS,
-            "time": time_logic.triggers(),
             "over": time_logic.end_triggers(),
             "age": facts.age.TRIGGERS,
             "gender": facts.gender.TRIGGERS,
             "city": facts.city.triggers(),
             "occupation": facts.occupation.TRIGGERS,
+            "work": facts.occupation.MENTIONS,
             "relationship": facts.relationship.TRIGGERS,
             "question": facts.answers.TRIGGERS,
         },
-        whole=("city", "occupation"),
+        whole=("city", "occupation", "work"),
     )
 
 
@@ -49,12 +49,12 @@ def check(dialogue: Dialogue, personas: Mapping[Speaker, Persona], scenario: Sce
     found: dict[Speaker, list[Violation]] = {"a": [], "b": []}
     _check_asks(dialogue, found)
     messages = dialogue.messages
-    repetition, clock, triggers = Repetition(), Clock(), prefilter()
+    repetition, clock, triggers = Repetition(), Clock(messages), prefilter()
     bits = triggers.bits
     of_claims = bits["identity"] | bits["medium"] | bits["presence"] * remote
     fact_bits: list[tuple[facts.Fact, int]] = [(fact, bits[fact]) for fact in get_args(facts.Fact)]
     of_facts = sum(bit for _, bit in fact_bits)
-    of_talk, of_time, of_ends = of_facts | bits["question"], bits["time"], bits["over"]
+    of_talk, of_ends = of_facts | bits["work"] | bits["question"], bits["over"]
     rules = 0
     for i, message in enumerate(messages):
         text, speaker = message.content, message.speaker
@@ -72,28 +72,30 @@ def check(dialogue: Dialogue, personas: Mapping[Speaker, Persona], scenario: Sce
             answers = bool(asked & of_talk) and facts.may_answer(text, partner, bool(asked & bits["question"]))
         if rules & of_claims or rules & of_facts or answers:
             recent = [m.content for m in messages[max(0, i - 2) : i]]
-            for constraint, evidence in _claims(text, rules & of_claims, recent, dialogue.speakers[speaker].name):
-                out.append(Violation(constraint, i, evidence))
+            if rules & of_claims:
+                for constraint, evidence in _claims(text, rules & of_claims, recent, dialogue.speakers[speaker].name):
+                    out.append(Violation(constraint, i, evidence))
             persona = personas.get(speaker)
             if persona and (answers or rules & of_facts):
                 about = [fact for fact, bit in fact_bits if rules & bit]
                 year = (dialogue.start or messages[0].at).year
                 heard = facts.Heard(recent, partner, answers)
                 out.extend(Violation("L0-06", i, said) for said in facts.find(text, persona, about, year, heard))
-        if rules & of_time and (impossible := clock.add(i, speaker, text, message.at, over=bool(rules & of_ends))):
+        if rules & of_ends and (impossible := clock.finished(i)):
             out.append(Violation("L0-08", i, impossible))
     return _verdict(dialogue, found, remote, dialogue.evaluated_role in personas)
 
 
-def _claims(text: str, rules: int, recent: list[str], name: str) -> Iterator[tuple[ConstraintId, str]]:
+def _claims(text: str, rules: int, recent: Sequence[str], name: str) -> list[tuple[ConstraintId, str]]:
     """What a message says of its speaker's nature, the medium and the place, read by the patterns that it triggers."""
-    bits = prefilter().bits
+    bits, said = prefilter().bits, list[tuple[ConstraintId, str]]()
     if rules & bits["identity"] and (evidence := identity.find(text, name, recent)):
-        yield "L0-01", evidence
+        said.append(("L0-01", evidence))
     if rules & bits["medium"] and (evidence := medium.find(text, recent)):
-        yield "L0-02", evidence
+        said.append(("L0-02", evidence))
     if rules & bits["presence"] and (evidence := presence.find(text)):
-        yield "L0-03", evidence
+        said.append(("L0-03", evidence))
+    return said
 
 
 def _check_asks(dialogue: Dialogue, found: dict[Speaker, list[Violation]]) -> None:

@@ -5,6 +5,7 @@ word without which the rule's patterns cannot match; longer words count by their
 whose triggers are plain names.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from operator import add
 
@@ -25,8 +26,10 @@ class Prefilter:
                     self._short.setdefault(word[:2], 0)
                 else:
                     self._short[word[:2]] = self._short.get(word[:2], 0) | self.bits[name]
-        self._characters = frozenset(key for key in self._short if len(key) == 1)
-        self._pairs = frozenset(self._short) - self._characters
+        characters = "".join(key for key in self._short if len(key) == 1)
+        self._pairs = frozenset(key for key in self._short if len(key) == 2)
+        # A class of characters finds them several times faster than a set does.
+        self._characters = re.compile(f"[{re.escape(characters)}]" if characters else "(?!)")
 
     def rules(self, text: str) -> int:
         """The bits of all rules with a trigger in `text`; 0 for most messages."""
@@ -38,6 +41,6 @@ class Prefilter:
             for word, bit in self._long.get(pair, ()):
                 if word in lower:
                     mask |= bit
-        for character in self._characters.intersection(lower):
+        for character in self._characters.findall(lower):
             mask |= self._short[character]
         return mask

@@ -105,12 +105,6 @@ def _positions(mask: int) -> Iterator[int]:
         mask &= mask - 1
 
 
-def triggers() -> str:
-    """Characters without which no activity is announced and none is told to be over."""
-    keys = set().union(*(_keys(a.objects) | _keys(a.begin) for a in ACTIVITIES))
-    return " ".join((*sorted(keys), end_triggers()))
-
-
 def end_triggers() -> str:
     """Words without one of which no end is told."""
     words = (word for a in ACTIVITIES for word in _alternatives(a.done) if _GENERAL_ENDINGS.isdisjoint(word))
@@ -136,7 +130,8 @@ def _name(activity: int) -> re.Pattern[str]:
 
 _GENERAL_ENDINGS = frozenset("完好到")
 _GENERIC = re.compile(GENERIC)
-_GENERIC_SIGNS = frozenset("做弄搞忙干整事工功好")
+_GENERIC_CORE = re.compile("[做弄搞忙干整](?:完|好|定|妥|利索)|完事|收工|大功告成|[我全都弄]好了")
+"""What GENERIC cannot match without."""
 _GOES_ON = re.compile("[了啦]?(?:的|再|找|后|给|跟|之|叫|喊|告诉|打给|联系|这|那|你)")
 _ANOTHER = re.compile(f"(?:{OTHERS.pattern})$|刚才|昨|早就|上次")
 _RIGHT_NOW = re.compile("现在|这就|开始")
@@ -215,14 +210,17 @@ def finished(text: str, activity: int) -> bool:
 
 def may_be_over(flat: str) -> Sequence[int]:
     """Positions in ACTIVITIES of what a plain message may tell the end of, by its words alone."""
-    if not _GENERIC_SIGNS.isdisjoint(flat) and any(_GENERIC.search(clause) for clause in CLAUSE.findall(flat)):
+    if _GENERIC_CORE.search(flat) and any(_GENERIC.search(clause) for clause in CLAUSE.findall(flat)):
         return range(len(ACTIVITIES))
     return list(_positions(_ends().bits(flat)))
 
 
-def ended(flat: str, activities: Sequence[int]) -> list[int]:
-    """Those of `activities` of which a plain message says that its speaker has just finished them."""
+def ended(flat: str, among: Sequence[int] | None = None) -> list[int]:
+    """Those activities (of `among`, if given) of which a plain message says that its speaker has just finished them."""
     if flat[-1:] in "吗没" or "?" in flat or "？" in flat:
+        return []
+    activities = may_be_over(flat) if among is None else among
+    if not activities:
         return []
     told = []
     for clause in CLAUSE.finditer(flat):

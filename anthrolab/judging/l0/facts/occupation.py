@@ -6,10 +6,17 @@ from anthrolab.judging.l0.facts.occupations import GROUPS, OFTEN_A_ROLE, PLAIN, 
 from anthrolab.judging.l0.facts.speaker import claims_nothing
 from anthrolab.judging.l0.framing import PAST, clause_before, sentence_after, sentence_before
 
+_NAMES = {name for group in GROUPS for name in group if len(name) > 1}
+_VERBS = "当|做|搞|干|跑|送|教|从事|开"
+
+MENTIONS = " ".join([*PLAIN, *_NAMES])
+"""Names of work, and of where it is done (医院, 地铁): what a question may ask by."""
 TRIGGERS = " ".join(
     [
         *PLAIN,
-        *(name for group in GROUPS for name in group if len(name) > 1),
+        # 干医院的 says what one does; 去医院 does not, and is everyday talk.
+        *(verb + name for verb in _VERBS.split("|") for name in _NAMES),
+        *(name for name in _NAMES if name.startswith("教")),
         "大一 大二 大三 大四 高一 高二 高三 研一 研二 研三 博一 博二 博三 在上 在读 在念 没毕 上高 上大 上初 退休",
         "初一 初二 初三 年级 在念 念高 念初 念大 读高 读初 念研",
         *TRADES,
@@ -21,9 +28,7 @@ _ADVERBS = (
 _END = r"(?=$|[，,。.！!；;\s~…]|啊|呀|哦|嘛|呢|诶|来着|哈|而已|罢了|不是)"
 _PLACE = r"(?:(?:三甲|医院|公司|中学|小学|高中|初中|大学|幼儿园|私立|公立|乡镇|社区|银行|互联网|普通|资深|全职|在职|苦逼|小|大)的?)?"
 _PLAIN = "|".join(sorted(PLAIN, key=len, reverse=True))
-_DOING = "|".join(
-    sorted({name for group in GROUPS for name in group if len(name) > 1} | {"IT", "HR"}, key=len, reverse=True)
-)
+_DOING = "|".join(sorted(_NAMES | {"IT", "HR"}, key=len, reverse=True))
 
 _TRADE = "|".join(sorted(TRADES, key=len, reverse=True))
 _SPAN = r"(?:(?:\d+|[一两二三四五六七八九十几好大半]+)(?:多|来|几)?(?:年|辈子)|这么多年|这些年|这几年|好些年|大半辈子)"
@@ -33,7 +38,7 @@ _ONE = re.compile(
     rf"(?:我(?:就|这)?(?:一个|一|作为一个|作为)|(?:^|[，,\s])(?:作为|身为)(?:一个|一名|个|名)?){_PLACE}({_PLAIN})(?:的)?(?=$|[，,。！!\s]|哪|怎么|能|也|都|又|不|我|还|天天|每天)"
 )
 _DOES = re.compile(
-    rf"我(?:们)?(?:这些|这种|这个|一个|作为|,|\s|现在|目前|{_ADVERBS}){{0,6}}(?:当|做|搞|干|跑|送|教|从事|开)({_DOING})(?:工作|这行|行业)?的(?:{_END}|(?=就|都|也|天天|哪|怎么|不|每天|最))"
+    rf"我(?:们)?(?:这些|这种|这个|一个|作为|,|\s|现在|目前|{_ADVERBS}){{0,6}}(?:{_VERBS})({_DOING})(?:工作|这行|行业)?的(?:{_END}|(?=就|都|也|天天|哪|怎么|不|每天|最))"
     rf"|我(?:们)?(?:这些|这种|这个|一个|{_ADVERBS}){{0,6}}({_TRADE})的(?:{_END}|(?=就|都|也|天天|哪|怎么|不|每天|最))"
 )
 _WORKS_AS = re.compile(

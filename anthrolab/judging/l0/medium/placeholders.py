@@ -33,7 +33,7 @@ _PLACEHOLDER = "|".join(
     )
 )
 # Without one of these signs nothing is written out.
-_SIGNS = frozenset("[【<〔（(*!.:：/¥￥元")
+_SIGNS = re.compile(r"[\[【<〔（(*!.:：/¥￥元]")
 _URL = re.compile(r"https?://[^\s\u4e00-\u9fff]+", re.I)
 
 
@@ -44,7 +44,7 @@ def _pattern() -> re.Pattern[str]:
 
 def find(text: str) -> tuple[int, int] | None:
     """Where a medium is written out."""
-    if _SIGNS.isdisjoint(text):
+    if not _SIGNS.search(text):
         return None
     for pattern in (_pattern(), _URL):
         m = pattern.search(text)
