@@ -1,7 +1,8 @@
 """YAML files as validated models, with errors that name file, field and fix."""
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from anthrolab.files import read_text
 M = TypeVar("M", bound=BaseModel)
 MAX_CHARS = 1_000_000
 MAX_NODES = 200_000
+_HASH = re.compile(r"^[^#]*\S\s+(#[^\s#].*)$")
 
 
 class YamlError(AnthrolabError):
@@ -38,6 +40,8 @@ def read_yaml(path: Path) -> object:
         content = YAML(typ="safe", pure=True).load(text)
         if _nodes(content, {}) > MAX_NODES:
             raise YamlError([f"{path}: its aliases stand for more than {MAX_NODES:,} values; write out what is meant"])
+        if lost := _lost_to_comments(text, content):
+            raise YamlError([f"{path}: {line}" for line in lost])
         return content
     except ReaderError as e:
         number = text.count("\n", 0, e.position) + 1
@@ -50,6 +54,32 @@ def read_yaml(path: Path) -> object:
         raise YamlError([f"{path}: {line}: not valid YAML ({e.problem}); mend the syntax there"]) from e
     except ValueError as e:
         raise YamlError([f"{path}: not valid YAML ({e}); mend the value"]) from e
+
+
+def _lost_to_comments(text: str, content: object) -> list[str]:
+    """Lines whose end YAML took for a comment though it hardly is one: 救命 #无语. Comments are written with a blank after
+    the #, and what stands in quotes is in the content."""
+    hits = [(n, m) for n, line in enumerate(text.split("\n"), 1) if (m := _HASH.search(line))]
+    if not hits:
+        return []
+    kept = "\n".join(_texts(content))
+    return [
+        f"line {n}: {m[1][:20]!r} is a comment to YAML and would be lost; put the text into double quotes"
+        for n, m in hits
+        if m[1].rstrip("\"' ") not in kept
+    ]
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield str(key)
+            yield from _texts(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts(part)
 
 
 def _nodes(value: object, known: dict[int, int]) -> int:

@@ -90,7 +90,7 @@ def test_the_command_line_under_a_bare_locale(cards: Path) -> None:
         env |= {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
     good = subprocess.run(command, capture_output=True, env=env)
     assert good.returncode == 0, good.stderr
-    assert "卡片: 24 personas, 12 scenarios, 12 bindings, 0 memories, 0 series: all good" in good.stdout.decode("utf-8")
+    assert "卡片: 55 personas, 50 scenarios, 50 bindings, 25 memories, 0 series, 0 gold dialogues: all good" in good.stdout.decode("utf-8")
     edit(cards / "personas" / "p01.yaml", "\nage: 68", "\nage: 67")
     bad = subprocess.run(command, capture_output=True, env=env)
     assert bad.returncode == 2
@@ -148,3 +148,20 @@ def test_hostile_yaml_is_one_line(cards: Path, text: str, said: str) -> None:
     path = cards / "personas" / "p01.yaml"
     path.write_text(text, encoding="utf-8")
     assert any(line.startswith(f"{path}: ") and said in line for line in problems(cards))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lost"),
+    [
+        ("education: 中专（卫校）", "education: 中专 #卫校", True),
+        ("education: 中专（卫校）", "education: 中专（卫校） # a comment", False),
+        ("education: 中专（卫校）", 'education: "中专 #卫校"', False),
+        ("education: 中专（卫校）", "education: 中专#卫校", False),
+    ],
+)
+def test_what_yaml_takes_for_a_comment_is_not_lost_silently(cards: Path, old: str, new: str, lost: bool) -> None:
+    edit(cards / "personas" / "p01.yaml", old, new)
+    if lost:
+        assert any("'#卫校' is a comment to YAML" in line and "double quotes" in line for line in problems(cards))
+    else:
+        assert load_library(cards).personas["p01"].education.startswith("中专")

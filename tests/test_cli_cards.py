@@ -45,7 +45,7 @@ def test_gold_dialogues_as_records(tmp_path: Path) -> None:
     ("file", "old", "new", "said"),
     [
         ("personas/p09.yaml", "name: 常莉", "name: 谭国祥", "p09: name: '谭国祥' is that of p01 too"),
-        ("gold/b01.yaml", "19:42:00 a", "19:42:01 a", "b01.yaml: line 1: is not the opener of s01"),
+        ("gold/b01.yaml", "19:42:00 a", "19:42:01 a", "b01.yaml: lines[1]: is not the opener of s01"),
     ],
 )
 def test_check_finds_what_is_wrong_between_cards(tmp_path: Path, file: str, old: str, new: str, said: str) -> None:
@@ -68,3 +68,10 @@ def test_check_says_what_is_wrong_with_cards_and_gold_at_once(tmp_path: Path) ->
     (cards / "personas" / "p09.yaml").write_text(edited, encoding="utf-8")
     _, _, err = run_cli("cards", "check", str(cards))
     assert "that of p01 too" in err and "is not the opener of s01" in err
+
+
+def test_check_names_folders_that_nobody_reads(tmp_path: Path) -> None:
+    cards = copy_cards(tmp_path / "cards")
+    (cards / "Gold").mkdir()
+    code, _, err = run_cli("cards", "check", str(cards))
+    assert code == 2 and "Gold: is not read (did you mean 'gold'?)" in err

@@ -18,6 +18,10 @@ from anthrolab.yaml_files import YamlError, read_model, suggest
 M = TypeVar("M", bound=BaseModel)
 
 
+FOLDERS = ("personas", "scenarios", "memories", "series", "skills", "gold", "labelled", "drafts", "schemas")
+"""What a folder of cards may hold beside `bindings.yaml`; all but the last two are read."""
+
+
 class CardError(AnthrolabError):
     """One or more problems in a folder of cards; `problems` has a line for each."""
 

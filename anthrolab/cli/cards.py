@@ -19,17 +19,20 @@ def cards_check(folder: Annotated[Path, typer.Argument(help="Folder with persona
 
     Example: anthrolab cards check data
     """
-    from anthrolab.cards.library import CardError, load_library
+    from anthrolab.cards.library import FOLDERS, CardError, load_library
     from anthrolab.cards.lint import lint
     from anthrolab.cards.skill import load_skills
     from anthrolab.judging.testable import untestable
     from anthrolab.runtime.dialogue import Dialogue
     from anthrolab.runtime.written import WrittenError, load_gold
+    from anthrolab.yaml_files import suggest
 
     library = load_library(folder)
     if (folder / "skills").is_dir():
         load_skills(folder / "skills")
     problems = [f"{folder}: {finding}" for finding in (*lint(library), *untestable(library.personas))]
+    for inside in sorted(f.name for f in folder.iterdir() if f.is_dir() and f.name not in FOLDERS and not f.name.startswith(".")):
+        problems.append(f"{folder / inside}: is not read{suggest(inside.lower(), FOLDERS)}; rename it or put it elsewhere")
     gold: dict[str, Dialogue] = {}
     try:
         gold = load_gold(folder, library)

@@ -68,21 +68,21 @@ def decisions(written: Written, start: datetime) -> dict[tuple[int, Speaker], Pl
         if sent:
             last = sent[-1]
             if entry.at_s < last.at_s:
-                problems.append(f"line {entry.number}: is earlier than the message before it; put the lines in their order")
+                problems.append(f"lines[{entry.number}]: is earlier than the message before it; put the lines in their order")
             plans[len(sent), entry.speaker] = Plan(entry.content, entry.at_s - last.at_s)
             for draft in held:
                 if draft.speaker == entry.speaker:
-                    problems.append(f"line {draft.number}: {draft.speaker} holds this and sends line {entry.number}; a speaker has one draft")
+                    problems.append(f"lines[{draft.number}]: {draft.speaker} holds this and sends lines[{entry.number}]; a speaker has one draft")
                 elif draft.at_s <= entry.at_s:
-                    problems.append(f"line {draft.number}: is due before line {entry.number} and would go out first; give it a later time")
+                    problems.append(f"lines[{draft.number}]: is due before lines[{entry.number}] and would go out first; give it a later time")
                 plans[len(sent), draft.speaker] = Plan(draft.content, draft.at_s - last.at_s)
         elif held:
-            problems.append(f"line {held[0].number}: stands before the opener; the first line is the opener")
+            problems.append(f"lines[{held[0].number}]: stands before the opener; the first line is the opener")
         if len(held) > 1:
-            problems.append(f"line {held[1].number}: two unsent drafts between two messages; only the one who is not next can hold one")
+            problems.append(f"lines[{held[1].number}]: two unsent drafts between two messages; only the one who is not next can hold one")
         for late in (entry, *held) if sent else ():
             if late.at_s - sent[-1].at_s > LONGEST_S:
-                problems.append(f"line {late.number}: is due more than {LONGEST_S} s after the message before it; somebody has to write earlier")
+                problems.append(f"lines[{late.number}]: is due more than {LONGEST_S} s after the message before it; somebody has to write earlier")
         sent.append(entry)
         held = []
     for draft in held:
@@ -99,7 +99,7 @@ def _read(written: Written, start: datetime) -> tuple[list[_Entry], list[str]]:
     for number, line in enumerate(written.lines, 1):
         match = _LINE.fullmatch(line)
         if match is None:
-            problems.append(f"line {number}: is not 'HH:MM:SS a text' or '~HH:MM:SS a text': {line!r:.60}")
+            problems.append(f"lines[{number}]: is not 'HH:MM:SS a text' or '~HH:MM:SS a text': {line!r:.60}")
             continue
         clock = datetime.combine(start.date(), datetime.strptime(match[2], "%H:%M:%S").time())
         if clock < start - timedelta(hours=12):
@@ -119,7 +119,7 @@ def play_written(
     scene = table["a"].scene
     first = f"{scene.start:%H:%M:%S} {scene.opener.speaker} {scene.opener.content}"
     if written.lines[0] != first:
-        raise WrittenError([f"line 1: is not the opener of {scene.id}; write: {first}"])
+        raise WrittenError([f"lines[1]: is not the opener of {scene.id}; write: {first}"])
     plans = decisions(written, scene.start)
 
     def decide(ask: Asked) -> Plan:

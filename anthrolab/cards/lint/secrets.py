@@ -31,6 +31,8 @@ def find(library: Library) -> Iterator[Finding]:
                 yield Finding(key, field, "calls a side by its letter; name the role, or write $a or $b for the name")
     yield from _weak_topics(library)
     for (owner, partner), memory in library.memories.items():
+        if not memory.lines():
+            yield Finding(f"{owner}-{partner}", "card", "remembers nothing; give it a line, or remove the file")
         for binding in library.bindings.values():
             if {owner, partner} == {binding.persona_a, binding.persona_b} and binding.scenario in library.scenarios:
                 sides = library.scenarios[binding.scenario].speakers
