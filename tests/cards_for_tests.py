@@ -63,8 +63,8 @@ def make_seats() -> dict[Speaker, Seat]:
 
 
 def copy_cards(folder: Path) -> Path:
-    """A copy of the personas, scenarios, bindings and memories that come with anthrolab."""
-    for name in ("personas", "scenarios", "memories"):
+    """A copy of the personas, scenarios and bindings that come with anthrolab."""
+    for name in ("personas", "scenarios"):
         shutil.copytree(default_cards_dir() / name, folder / name)
     shutil.copy(default_cards_dir() / "bindings.yaml", folder)
     return folder

@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from anthrolab.files import whole_lines
 from anthrolab.intervals import Rate
 from anthrolab.judging.calibration.check import Checked, check_judge, labelled_set, spread
 from anthrolab.judging.calibration.judged import CheckError, Repeated, locked
-from anthrolab.judging.labelled.items import Labelled, save_labelled, untouched
+from anthrolab.judging.labelled.items import Labelled, LabelledError, save_labelled, untouched
 from anthrolab.judging.rubric import load_rubric
 from anthrolab.judging.verdict import JUDGED_L0
 from anthrolab.models.client import ModelError
@@ -86,6 +87,7 @@ def test_a_model_judge_with_known_errors(tmp_path: Path) -> None:
         result = checked(tmp_path, served.url)
     m = {(x.id, x.source): x for x in result.measures}
     assert result.items == len(ITEMS) == 6
+    assert result.sources == 2, "a's side of the one gold dialogue, and b's"
     essay = m["D1.1", "judge"]
     assert (essay.recall, essay.false_alarms, essay.held) == (Rate(1, 2), 1, 3)
     assert essay.precision == Rate(1, 2)
@@ -221,6 +223,29 @@ def test_a_changed_item_is_judged_again(tmp_path: Path) -> None:
     assert next(m for m in result.measures if (m.id, m.source) == ("D1.1", "judge")).found == 0
 
 
+@pytest.mark.parametrize("changed", ["own", "partner", "scenario"])
+def test_a_changed_card_is_judged_again(tmp_path: Path, changed: str) -> None:
+    cards = {"own": ("personas", "p90", {"age": 44}), "partner": ("personas", "p91", {"age": 44}), "scenario": ("scenarios", "s90", {"goal": "约周末打球"})}
+    part, key, update = cards[changed]
+    there = getattr(LIBRARY, part)
+    library = replace(LIBRARY, **{part: there | {key: there[key].model_copy(update=update)}})
+    with serve(judge_with(decide)) as served:
+        checked(tmp_path, served.url)
+        before = len(served.calls)
+        check_judge(
+            "oracle", ITEMS, GOLD, library, SMALL, out=tmp_path / "out", systems_file=systems_at(tmp_path, served.url), progress=quiet
+        )
+        assert len(served.calls) > before, "the verdicts by the old cards were taken"
+        again = len(served.calls)
+        checked(tmp_path, served.url)
+        assert len(served.calls) == again, "the old cards' verdicts are still there"
+
+
+def test_an_id_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CheckError, match="the id e1 stands twice"):
+        rules(tmp_path, [*ITEMS, ITEMS[2]])
+
+
 def test_one_command_at_a_time(tmp_path: Path) -> None:
     with locked(tmp_path / "out"), pytest.raises(CheckError, match="another anthrolab command works here"):
         checked(tmp_path, "http://localhost:1/v1")
@@ -277,7 +302,7 @@ def test_real_chats_are_judged_once_whatever_the_repeats(tmp_path: Path) -> None
     with serve(judge_with(decide)) as served:
         checked(tmp_path, served.url, repeats=2, limit=1, dialogues_file=tmp_path / "h.jsonl")
     said = [Repeated.model_validate_json(line) for line in whole_lines(tmp_path / "out" / "verdicts.jsonl")]
-    assert sorted((v.dialogue_id, v.repeat) for v in said) == [("b90-a-none", 1), ("b90-a-none", 2), ("h01", 1)]
+    assert sorted((v.dialogue_id, v.repeat) for v in said) == [("gold-b90-a", 1), ("gold-b90-a", 2), ("h01", 1)]
 
 
 @pytest.mark.parametrize(
@@ -312,9 +337,12 @@ def test_the_set_beside_the_cards_is_untouched_gold_and_the_labelled_files(tmp_p
     (tmp_path / "gold" / "b01.yaml").write_text(json.dumps({"binding": "b01", "lines": lines}), encoding="utf-8")
     save_labelled([item("x", ("D1.3", 1)), item("y")], tmp_path / "labelled" / "set.jsonl")
     items, gold = labelled_set(tmp_path, library, rubric)
-    assert [i.id for i in items] == ["b01-a-none", "b01-b-none", "x", "y"]
+    assert [i.id for i in items] == ["gold-b01-a", "gold-b01-b", "x", "y"]
     assert [m.content for m in gold["b01"].messages] == [scene.opener.content, "在呢"]
     assert len(items[0].holds) == 10 + len(rubric.boxes())
+    save_labelled([item("y")], tmp_path / "labelled" / "more.jsonl")
+    with pytest.raises(LabelledError, match=r"set.jsonl: the id y stands in .*more.jsonl too; take one of the two out"):
+        labelled_set(tmp_path, library, rubric)
 
 
 def test_a_limit_takes_of_every_id_by_turns() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from anthrolab.intervals import Rate, wilson
-from anthrolab.judging.calibration.fitness import LABELS, LOW_END, WHY, Fitness, fitness
+from anthrolab.judging.calibration.fitness import BY_CONSTRUCTION, LABELS, LOW_END, WHY, Fitness, fitness
 from anthrolab.judging.calibration.measure import Measure
 from anthrolab.judging.l0.result import SEVERITY
 from anthrolab.judging.rubric import load_rubric
@@ -100,6 +100,17 @@ def test_the_rules_judge_is_unfit_in_words() -> None:
     (reason,) = verdict.reasons
     assert f"answers {len(BOXES) - len(silent)} of 49 ids at all" in reason
     assert f"never answered: {', '.join([*JUDGED_L0, *silent])}" in reason
+
+
+def test_what_is_true_by_construction_is_said_of_the_rules_judge_alone() -> None:
+    measured = [of(i) for i in [*SEVERITY, *BOXES]]
+    for name, marked in (("rules", True), ("oracle", False)):
+        text = fitness(name, measured, Rate(100, 100), Rate(0, 100), RUBRIC).as_markdown()
+        assert ("1 (100 of 100), by construction" in text) is marked
+        assert ("answered and measured, partly by construction" in text) is marked
+        assert all((words in text) is marked for words in BY_CONSTRUCTION.values())
+    nothing = fitness("rules", measured, Rate(0, 0), Rate(0, 100), RUBRIC)
+    assert nothing.criteria[0].found == "none"
 
 
 def test_reasons_name_ids_and_counts() -> None:

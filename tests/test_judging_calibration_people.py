@@ -241,6 +241,7 @@ def test_bad_csv_is_named_by_line_with_the_fix(tmp_path: Path, content: str, mes
         ('{"dialogue": "h01"', r"l\.jsonl: line 1: not valid JSON"),
         ("[1]", r"line 1: holds no object"),
         ("[" * 100_000, r"line 1: not valid JSON"),
+        ('{"dialogue": "h01", "对话": "h02", "turn": 1, "box": "D1.1", "rater": "ann", "value": true}', r"line 1: the field dialogue stands twice \(as 对话, too\)"),
         ('{"dialogue": "h01", "trun": 1, "box": "D1.1", "rater": "a", "value": true}', r"unknown field 'trun' \(did you mean 'turn'\?\)"),
         ('{"dialogue": "h01", "turn": true, "box": "D1.1", "rater": "a", "value": true}', r"turn: True is no whole number"),
         ('{"dialogue": "h01", "turn": 1, "box": "D1.1", "rater": 7, "value": true}', r"rater: is no text"),

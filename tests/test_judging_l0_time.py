@@ -89,3 +89,10 @@ def test_the_end_words_let_every_end_through() -> None:
     bits = prefilter().bits["over"]
     told = [m[2] for row in ROWS if row["hit"] for m in row["messages"][-1:]]
     assert [text for text in told if impossible([[0, "a", text]]) is None and not prefilter().rules(text) & bits] == []
+
+
+def test_what_ended_long_ago_is_not_the_end_of_this() -> None:
+    assert impossible([[0, "a", "我这会儿正搬东西呢"], [13, "a", "早搬回来了，九月地板就翻好了"]]) is None
+    assert impossible([[0, "a", "我去洗澡了"], [5, "a", "去年就洗完了"]]) is None
+    assert impossible([[0, "a", "今天带娃们练发球 赢了两局"], [60, "a", "膝盖能上台了啊，赢了吧！"]]) is None
+    assert impossible([[0, "a", "我去洗澡了"], [5, "a", "洗完了"]]) is not None

@@ -1,12 +1,14 @@
 """The labelled set's machinery: edits do what they say, nothing else, and the same seed makes the same items."""
 
 import random
+import re
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from anthrolab.cards.library import Library, load_library
+from anthrolab.judging.labelled import making
 from anthrolab.judging.labelled.bank import Bank, Entry, When, load_banks, spoken
 from anthrolab.judging.labelled.edits import COMPUTED_FAILS, COMPUTED_HOLDS
 from anthrolab.judging.labelled.items import (
@@ -23,7 +25,7 @@ from anthrolab.judging.labelled.items import (
     save_labelled,
     untouched,
 )  # fmt: skip
-from anthrolab.judging.labelled.making import Case, cases_of, make_from_bank
+from anthrolab.judging.labelled.making import Case, asks, cases_of, make_from_bank, may_ask
 from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.runtime.written import load_gold
 from tests.cards_for_tests import copy_cards
@@ -101,6 +103,9 @@ def test_items_come_back_from_their_file_and_faults_are_named(tmp_path: Path) ->
     (tmp_path / "bad.jsonl").write_text('{"id": "x"}\n', encoding="utf-8")
     with pytest.raises(LabelledError, match=r"bad.jsonl: line 1: gold"):
         load_labelled(tmp_path / "bad.jsonl")
+    odd = [item(Replace(at=1, content="哦\u2028好\u0085的\x0c")), item(id="y")]
+    save_labelled(odd, tmp_path / "odd.jsonl")
+    assert load_labelled(tmp_path / "odd.jsonl") == odd
     save_labelled([item(), item()], tmp_path / "twice.jsonl")
     with pytest.raises(LabelledError, match="stands twice"):
         load_labelled(tmp_path / "twice.jsonl")
@@ -155,6 +160,45 @@ def test_slots_are_filled_from_the_cards(gold: tuple[dict[str, Dialogue], Librar
     assert [(s.own, s.wait_s) for s in said] == [(True, 40), (False, None), (True, None)]
     assert said[0].content == "国祥今年68" and said[1].content == "龙佳颖"
     assert "{" not in said[2].content and "株洲" not in said[2].content
+
+
+def test_another_city_and_job_are_nowhere_in_the_card_nor_near_it() -> None:
+    data = Path(__file__).parent.parent / "data"
+    near = {"拉萨": "西藏", "海口": "海南", "哈尔滨": "黑龙江", "乌鲁木齐": "新疆", "厦门": "福建", "石家庄": "河北", "南宁": "广西", "沈阳": "辽宁", "银川": "宁夏", "昆明": "云南"}
+    seen = set()
+    for own in load_library(data).personas.values():
+        card = " ".join([own.city, *own.hard_facts.city, own.occupation, *own.hard_facts.occupation])
+        for seed in range(30):
+            city, job = spoken(Entry(lines=["{other_city}", "{other_job}"]), own, own, random.Random(seed))
+            seen |= {city.content, job.content}
+            assert city.content not in card and near[city.content] not in card and job.content not in card, own.id
+    assert len(seen) == 20, "every city and job is far from somebody"
+
+
+def test_a_card_that_could_be_anything_is_named(gold: tuple[dict[str, Dialogue], Library]) -> None:
+    own = cases_of(*gold)[0].own
+    everywhere = own.model_copy(update={"city": "西藏海南东北新疆福建河北广西宁夏云南"})
+    with pytest.raises(LabelledError, match=f"city: {own.id} may be any of 拉萨, 海口"):
+        spoken(Entry(lines=["x"]), everywhere, own, random.Random(1))
+
+
+@pytest.mark.parametrize(
+    ("text", "surely", "perhaps"),
+    [
+        ("您那边膝盖好点没有呀？", True, True), ("睡了没。", True, True), ("今晚行吗", True, True), ("你昨晚几点收的工", True, True),
+        ("牟静 中秋你上不上班", True, True), ("我也不晓得怎么教了", False, True), ("好着呢", False, True), ("下班没 早上冷惨了", False, True),
+        ("五一回来不回来", False, True), ("冇得事，老毛病。", False, False), ("上铺打呼噜 我也睡不成", False, False),
+    ],
+)  # fmt: skip
+def test_what_asks(text: str, surely: bool, perhaps: bool) -> None:
+    assert (asks(text), may_ask(text)) == (surely, perhaps)
+
+
+def test_the_set_is_not_made_with_what_it_measures() -> None:
+    folder = Path(making.__file__).parent
+    lines = [line for path in folder.rglob("*.py") for line in path.read_text(encoding="utf-8").splitlines()]
+    used = {line for line in lines if re.match(r"from anthrolab\.judging\.(l0|rules)", line)}
+    assert used == {"from anthrolab.judging.l0.result import ConstraintId"}
 
 
 def test_spread_and_every(gold: tuple[dict[str, Dialogue], Library]) -> None:

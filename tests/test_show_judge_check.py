@@ -59,6 +59,14 @@ def test_measures_stand_with_counts_and_wilsons_interval(checked: Checked) -> No
     assert (gate["Answered by"], gate["Coverage"], gate["Flips"]) == ("gate", "10 of 10", "–")
 
 
+def test_captions_say_on_how_few_gold_dialogues_the_figures_stand_and_what_is_found_elsewhere(checked: Checked) -> None:
+    stand = "10 labelled dialogues made from 1 gold dialogues"
+    assert all(stand in table.caption for table in (fitness_table(checked), measures_table(checked), steadiness_table(checked)))
+    for table in (measures_table(checked), steadiness_table(checked)):
+        assert "not independent, and Wilson's interval is too narrow" in table.caption
+    assert "another turn or message of its dialogue only (1 such" in measures_table(checked).caption
+
+
 def test_the_verdict_comes_first_and_every_reason_is_there(checked: Checked) -> None:
     text = judge_check_text(checked)
     assert text.startswith("judge rules: not fit for strict ACC\n- gold cases passed: not measured: none; needed: ")

@@ -117,5 +117,5 @@ def cards_gold(
     if not found:
         raise AnthrolabError(f"{cards / 'gold'}: no gold dialogue here; name a folder of cards that has some")
     evaluated = side(role)
-    write_atomic(out, "".join(d.model_copy(update={"evaluated_role": evaluated}).to_line() + "\n" for d in found))
+    write_atomic(out, "".join(d.model_copy(update={"evaluated_role": evaluated, "dialogue_id": f"{d.dialogue_id}-{evaluated}"}).to_line() + "\n" for d in found))
     typer.echo(out)

@@ -39,7 +39,7 @@ def fitness_table(checked: Checked) -> PrintedTable:
     rows = [{"Criterion": c.name, "": _STATE[c.met], "Found": c.found, "Needed": c.needed} for c in checked.fitness.criteria]
     return plain_table(
         f"fitness-{checked.judge}", checked.fitness.words[0].upper() + checked.fitness.words[1:],
-        f"Over {checked.items} labelled dialogues, judged {_times(checked.repeats)}. Fit only where every criterion is met; what is not "
+        f"Over {_set(checked)}, judged {_times(checked.repeats)}. Fit only where every criterion is met; what is not "
         "measured counts against.",
         pl.DataFrame(rows),
         [f"{c.name}: {c.why}" for c in checked.fitness.criteria] + [f"Against: {r}" for r in checked.fitness.reasons],
@@ -64,7 +64,8 @@ def measures_table(checked: Checked) -> PrintedTable:
         rows.append(row)
     return plain_table(
         f"measures-{checked.judge}", f"What is found, missed and falsely alleged: judge {checked.judge}",
-        f"{_RATES} Recall: labelled failures found, an unanswered one is not found. Precision: alleged failures that are labelled ones; "
+        f"{_RATES} {_shared(checked)} Recall: labelled failures found, an unanswered one is not found; so is one that is alleged in "
+        f"another turn or message of its dialogue only ({sum(m.elsewhere for m in checked.measures)} such over all rows; `elsewhere` in measures.csv). Precision: alleged failures that are labelled ones; "
         "it depends on the set's mix. False alarms: dialogues in which the id holds and is alleged to fail. Coverage: answers "
         "given of those asked. Flips: pairs of judgings that differ.",
         pl.DataFrame(rows),
@@ -87,7 +88,7 @@ def steadiness_table(checked: Checked) -> PrintedTable:
     ]
     return plain_table(
         f"steadiness-{checked.judge}", f"By place, length and repeat: judge {checked.judge}",
-        f"{_RATES} Over the ids that the judge answers at all. False alarms by dialogue: ids that hold and are alleged to fail; by message: "
+        f"{_RATES} {_shared(checked)} Over the ids that the judge answers at all. False alarms by dialogue: ids that hold and are alleged to fail; by message: "
         "single answers to turn checkboxes that hold. Parts differ in which ids they have, too.",
         pl.DataFrame(rows),
     )  # fmt: skip
@@ -167,6 +168,15 @@ def _rate(rate: Rate | None) -> str:
 
 def _short(rate: Rate) -> str:
     return NO_VALUE if rate.value is None else f"{rate.value:.2f} of {rate.of}"
+
+
+def _set(checked: Checked) -> str:
+    return f"{checked.items} labelled dialogues made from {checked.sources} gold dialogues (either side of a chat is one)"
+
+
+def _shared(checked: Checked) -> str:
+    """What the intervals leave out: items made from one gold dialogue hang together."""
+    return f"n counts within {_set(checked)}; items that share one are not independent, and Wilson's interval is too narrow for them."
 
 
 def _times(n: int) -> str:

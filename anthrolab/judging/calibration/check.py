@@ -31,7 +31,7 @@ from anthrolab.judging.calibration.measure import Measure, answered_ids, gold_pa
 from anthrolab.judging.calibration.people import BoxAgreement, agreement, failed_by_judge, failed_by_people
 from anthrolab.judging.l0 import SEVERITY, L0Result
 from anthrolab.judging.l0 import check as gate
-from anthrolab.judging.labelled.items import UNTOUCHED, Labelled, applied, load_labelled, untouched
+from anthrolab.judging.labelled.items import UNTOUCHED, Labelled, applied, load_all_labelled, untouched
 from anthrolab.judging.rubric import Rubric
 from anthrolab.judging.verdict import Verdict
 from anthrolab.runtime.dialogue import Dialogue
@@ -54,7 +54,8 @@ class RealChats:
 class Checked:
     """All that is known of a judge. Measures and sensitivities are of the first repeat, flips of all repeats.
 
-    items: labelled dialogues judged, untouched ones included; gold: those of them passed strictly, of the untouched.
+    items: labelled dialogues judged, untouched ones included; sources: gold dialogues that they are made from (a gold
+    dialogue as seen from either side is two). gold: untouched ones passed strictly.
     agreement: empty without human labels; real: None without dialogues from elsewhere.
     """
 
@@ -62,6 +63,7 @@ class Checked:
     judge_identity: str
     rubric: Rubric
     items: int
+    sources: int
     repeats: int
     measures: list[Measure]
     flips: Mapping[str, Rate]
@@ -98,6 +100,8 @@ def check_judge(
     """
     if repeats < 1:
         raise CheckError(f"--repeats {repeats}: judge at least once")
+    if twice := [i for i, n in Counter(item.id for item in items).items() if n > 1]:
+        raise CheckError(f"labelled set: the id {twice[0]} stands twice, and would count twice; rename one")
     real = read_dialogues(dialogues_file) if dialogues_file else {}
     dialogues = {item.id: applied(item, gold) for item in items} | real
     if clash := sorted({item.id for item in items} & set(real)):
@@ -127,9 +131,7 @@ def labelled_set(folder: Path, library: Library, rubric: Rubric) -> tuple[list[L
     """
     gold = load_gold(folder, library)
     items = untouched(gold, [*SEVERITY, *(b.id for b in rubric.boxes())])
-    for path in sorted((folder / "labelled").glob("*.jsonl")) if gold else []:
-        items += load_labelled(path)
-    return items, gold
+    return items + (load_all_labelled(folder / "labelled") if gold else []), gold
 
 
 def spread(items: Sequence[Labelled], limit: int | None) -> list[Labelled]:
@@ -179,6 +181,7 @@ def _checked(
         judge_identity=name.judge_identity,
         rubric=rubric,
         items=len(items),
+        sources=len({(item.gold, item.role) for item in items}),
         repeats=len(judged),
         measures=measured,
         flips=sensitivity.flips(judged),

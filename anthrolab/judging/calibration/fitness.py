@@ -5,13 +5,14 @@ wrong "no" rejects a good case, and a box that is never answered cannot reject a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from anthrolab.intervals import Rate
 from anthrolab.judging.calibration.measure import Measure
 from anthrolab.judging.l0.result import SEVERITY
 from anthrolab.judging.rubric import Rubric
+from anthrolab.judging.rules import RulesJudge
 from anthrolab.judging.verdict import JUDGED_L0
 
 GOLD_PASSED, GOLD_CASES = 0.9, 50
@@ -24,7 +25,8 @@ WHY = {
     'answers a case, 0.9 allows one wrong "no" in 2800; 50 cases tell it to about a tenth either way.',
     "coverage": "strict ACC takes an unanswered checkbox for no failure, so a judge's silence raises the score.",
     "labels": "of eight labelled failures one may be missed and the interval's lower end is still above a half; of fewer "
-    "not, so fewer show nothing.",
+    "not, so fewer show nothing. (It takes failures for independent; those planted in one gold dialogue are not, and the "
+    "interval is too narrow.)",
     "recall": "a system with one kind of failure passes wherever the judge misses it. The interval's lower end must be "
     "over a half, or tossing a coin could have done as well.",
     "precision": "in a good case every alleged failure is false, and one rejects it. The interval's lower end as above.",
@@ -32,6 +34,14 @@ WHY = {
     "by some two points.",
 }
 """Why each threshold is what it is, by criterion."""
+
+BY_CONSTRUCTION = {
+    "gold cases passed": "The gold dialogues that come with anthrolab had to pass the gate and the rules judge to be taken in, so of the "
+    "rules judge this is true by construction and shows nothing about new dialogues.",
+    "precision": "Most of what holds in the set is the text of gold dialogues that had to pass the gate and the rules judge; that the rules "
+    "judge alleges nothing there is true by construction. Only planted look-alikes and new lines can tell against it.",
+}
+"""What a criterion cannot show of the rules judge."""
 
 
 @dataclass(frozen=True)
@@ -103,11 +113,11 @@ def fitness(judge: str, measured: Sequence[Measure], gold: Rate, outcome_flips: 
     return Fitness(
         judge,
         (
-            _gold(gold),
+            _marked(judge, _gold(gold)),
             _coverage([*JUDGED_L0, *boxes], own),
             _labels([*SEVERITY, *boxes], deciding),
             _limits("recall", RECALL, [(m.id, m.recall) for m in measurable]),
-            _limits("precision", PRECISION, [(m.id, m.precision) for m in measurable]),
+            _marked(judge, _limits("precision", PRECISION, [(m.id, m.precision) for m in measurable])),
             _repeats(outcome_flips),
         ),
     )
@@ -162,6 +172,14 @@ def _repeats(flipped: Rate) -> Criterion:
     met = None if flipped.of < GOLD_CASES else flipped.part <= OUTCOME_FLIPS * flipped.of
     needed = f"another outcome in at most {OUTCOME_FLIPS:.0%} of {GOLD_CASES} or more pairs of judgings of a gold case"
     return _criterion("repeats", needed, _share(flipped), met)
+
+
+def _marked(judge: str, criterion: Criterion) -> Criterion:
+    """The criterion, which of the rules judge says in words what it cannot show; nothing was shown where nothing was measured."""
+    if judge != RulesJudge.name or criterion.met is None:
+        return criterion
+    mark = "by construction" if criterion.name == "gold cases passed" else "partly by construction"
+    return replace(criterion, found=f"{criterion.found}, {mark}", why=f"{criterion.why} {BY_CONSTRUCTION[criterion.name]}")
 
 
 def _criterion(name: str, needed: str, found: str, met: bool | None, details: Sequence[str] = ()) -> Criterion:

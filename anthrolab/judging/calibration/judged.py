@@ -9,6 +9,8 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from anthrolab.cards.library import Library
+from anthrolab.cards.persona import Persona
+from anthrolab.cards.scenario import Scenario
 from anthrolab.errors import AnthrolabError
 from anthrolab.files import append_line, content_hash, cut_torn_line, unwritable, whole_lines
 from anthrolab.judging.llm import LLMJudge
@@ -19,7 +21,7 @@ from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.client import ModelClient, ModelError, Reply, Request
 from anthrolab.models.opening import open_model
 from anthrolab.models.systems import SystemsError, default_systems_path, find_system, load_systems
-from anthrolab.runtime.dialogue import Dialogue
+from anthrolab.runtime.dialogue import Dialogue, Speaker
 
 RULES = "rules"
 """The name of the rules judge."""
@@ -33,9 +35,10 @@ class CheckError(AnthrolabError):
 
 
 class Repeated(Verdict):
-    """A verdict, and of which judging of the same dialogue it is (from 1)."""
+    """A verdict, of which judging of the same dialogue it is (from 1), and the content hash of the cards it was judged by."""
 
     repeat: int = Field(ge=1)
+    cards_hash: str | None = None
 
 
 async def judge_repeatedly(
@@ -52,11 +55,12 @@ async def judge_repeatedly(
     """The verdicts by dialogue id, one mapping a repeat; `repeats` says how often to judge each dialogue.
 
     `name` is "rules" or a system that serves as model judge. A repeat asks a model judge everything anew. Verdicts on
-    disk under the same judge, rubric and dialogue are taken; incomplete ones (a call got no answer) are asked for
+    disk under the same judge, rubric, dialogue and cards are taken; incomplete ones (a call got no answer) are asked for
     again. A judge whose endpoint is unreachable ends the command with its ModelError; what was judged before stays.
     """
     hashes = {key: content_hash(d.to_line()) for key, d in dialogues.items()}
     scenarios = library.all_scenarios()
+    cards = {key: _cards_hash(d.cards_of(library.personas), scenarios.get(d.scenario or "")) for key, d in dialogues.items()}
     found: list[dict[str, Verdict]] = []
     async with _open_judge(name, rubric, out, systems_file) as (judge_of, concurrency):
         room = asyncio.Semaphore(concurrency)
@@ -64,7 +68,8 @@ async def judge_repeatedly(
         there = {
             (v.repeat, v.dialogue_id): v for v in _on_disk(out)
             if v.complete and v.judge == name and v.judge_identity == identity and v.rubric == rubric.hash
-            and v.dialogue_hash == hashes.get(v.dialogue_id)
+            and v.dialogue_id in dialogues
+            and (v.dialogue_hash, v.cards_hash) == (hashes[v.dialogue_id], cards[v.dialogue_id])
         }  # fmt: skip
         for repeat in range(1, max(repeats.values(), default=0) + 1):
             judge = judge_of(repeat)
@@ -78,7 +83,7 @@ async def judge_repeatedly(
                 async with room:
                     scenario = scenarios.get(dialogue.scenario or "")
                     verdict = await judge.judge(dialogue, dialogue.cards_of(library.personas), scenario)
-                fields = {**dict(verdict), "dialogue_hash": hashes[key], "repeat": repeat}
+                fields = {**dict(verdict), "dialogue_hash": hashes[key], "cards_hash": cards[key], "repeat": repeat}
                 kept = Repeated.model_validate(fields)
                 append_line(out / VERDICTS, kept.to_line())
                 there[repeat, key] = kept
@@ -95,6 +100,12 @@ async def judge_repeatedly(
                     group.create_task(one(key, judge, repeat, done))
             found.append({key: there[repeat, key] for key in wanted})
     return found
+
+
+def _cards_hash(personas: Mapping[Speaker, Persona], scenario: Scenario | None) -> str:
+    """What a judge is shown beside the dialogue."""
+    shown = {side: persona.model_dump(mode="json") for side, persona in personas.items()}
+    return content_hash({"personas": shown, "scenario": scenario.model_dump(mode="json") if scenario else None})
 
 
 @contextmanager

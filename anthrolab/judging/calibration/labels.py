@@ -147,11 +147,13 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
             raise LabelsError(f"{path}: line {number}: not valid JSON ({e}); mend the line") from e
         if not isinstance(row, dict):
             raise LabelsError(f"{path}: line {number}: holds no object; write {{{', '.join(list(COLUMNS)[:5])}}}")
-        row = {_column(name): cell for name, cell in row.items()}
-        for name in row:
+        names = [_column(name) for name in row]
+        for name in names:
+            if names.count(name) > 1:
+                raise LabelsError(f"{path}: line {number}: the field {name} stands twice (as {COLUMNS.get(name, name)}, too); keep one")
             if name not in COLUMNS:
                 raise LabelsError(f"{path}: line {number}: unknown field '{name}'{suggest(name, COLUMNS)}; remove it or call it note")
-        yield number, row
+        yield number, dict(zip(names, row.values(), strict=True))
 
 
 def _label(row: Mapping[str, Any], rubric: Rubric, turns: Mapping[str, int]) -> HumanLabel:

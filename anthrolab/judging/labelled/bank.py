@@ -17,7 +17,7 @@ and given names), {age} {older} {younger}, {city} {other_city}, {job} {other_job
 
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -26,7 +26,7 @@ from pydantic import Field, field_validator
 
 from anthrolab.cards.persona import Card, CardId, Gender, Line, Persona, RelationshipStatus
 from anthrolab.cards.scenario import Category, Scenario
-from anthrolab.judging.l0.facts import occupations, places
+from anthrolab.judging.labelled.items import LabelledError
 from anthrolab.runtime.dialogue import Dialogue, Speaker, other
 from anthrolab.yaml_files import read_model
 
@@ -35,8 +35,18 @@ How = Literal["insert", "spread", "every", "questions"]
 the evaluated person; questions: in place of those that ask something."""
 
 _SPOKEN = re.compile(r"([op])(?:\+(\d+))? (.+)", re.ASCII | re.DOTALL)
-_FAR_CITIES = ("拉萨", "海口", "哈尔滨", "乌鲁木齐", "厦门", "石家庄", "南宁", "沈阳", "银川", "昆明")
-_OTHER_JOBS = ("律师", "程序员", "护士", "会计", "空姐", "兽医", "公务员", "药剂师", "警察", "理发师")
+
+# What a card that speaks of none of these words surely is not. They are not the gate's own lists: a set made by the
+# rules that it measures would hold only what they can tell apart.
+_FAR_CITIES = {
+    "拉萨": "西藏 藏区", "海口": "海南 三亚", "哈尔滨": "黑龙江 东北 佳木斯", "乌鲁木齐": "新疆 石河子", "厦门": "福建 闽南 漳州", "石家庄": "河北 邯郸 沧州",
+    "南宁": "广西 柳州 桂林 贵港", "沈阳": "辽宁 东北 大连", "银川": "宁夏", "昆明": "云南 大理",
+}  # fmt: skip
+_OTHER_JOBS = {
+    "律师": "律 法", "程序员": "程序 代码 开发 软件 工程师 测试 网管 数据 产品", "护士": "护 医 急救 保育", "会计": "财 账 银行 保险 报表 估价",
+    "空姐": "空乘 乘务 航空", "兽医": "医 宠物 畜牧 养", "公务员": "干部 网格 机关 单位 老师", "药剂师": "药 医", "警察": "警 公安 保安",
+    "理发师": "发型 美发 理发",
+}  # fmt: skip
 
 
 class When(Card):
@@ -142,9 +152,17 @@ def _slots(own: Persona, partner: Persona, rng: random.Random) -> Iterator[tuple
     facts = own.hard_facts
     yield "city", facts.city[0]
     yield "job", facts.occupation[0]
-    yield "other_city", rng.choice([c for c in _FAR_CITIES if not places.may_be_the_same(c, [*facts.city, own.city])])
-    own_work = [*facts.occupation, own.occupation]
-    yield "other_job", rng.choice([j for j in _OTHER_JOBS if not occupations.may_be_the_same(j, own_work)])
+    yield "other_city", rng.choice(_unlike(_FAR_CITIES, [*facts.city, own.city], f"city: {own.id}"))
+    yield "other_job", rng.choice(_unlike(_OTHER_JOBS, [*facts.occupation, own.occupation], f"occupation: {own.id}"))
+
+
+def _unlike(table: Mapping[str, str], of_card: Sequence[str], what: str) -> list[str]:
+    """Names of which neither they nor a word of theirs stands in the card."""
+    text = " ".join(of_card)
+    found = [name for name, words in table.items() if not any(word in text for word in (name, *words.split()))]
+    if not found:
+        raise LabelledError(f"{what} may be any of {', '.join(table)}; write less into the card or add another name to the table")
+    return found
 
 
 def _given(name: str) -> str:

@@ -182,7 +182,7 @@ def _asks(messages: Sequence[Message], broken: Iterable[Broken]) -> list[Ask]:
 def untouched(gold: Mapping[str, Dialogue], ids: Sequence[str]) -> list[Labelled]:
     """Both roles of every gold dialogue, in which all of `ids` hold."""
     return [
-        Labelled(id=f"{key}-{role}-none", gold=key, role=role, edit=UNTOUCHED, seed=0, holds=list(ids))
+        Labelled(id=f"gold-{key}-{role}", gold=key, role=role, edit=UNTOUCHED, seed=0, holds=list(ids))
         for key in gold
         for role in ("a", "b")
     ]
@@ -191,7 +191,7 @@ def untouched(gold: Mapping[str, Dialogue], ids: Sequence[str]) -> list[Labelled
 def load_labelled(path: Path) -> list[Labelled]:
     """The items of a file; LabelledError names the line."""
     items: list[Labelled] = []
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
             continue
         try:
@@ -202,6 +202,19 @@ def load_labelled(path: Path) -> list[Labelled]:
             raise LabelledError(f"{path}: line {number}: {where}: {problem['msg']}; mend the line or make the set again") from e
     if len({item.id for item in items}) < len(items):
         raise LabelledError(f"{path}: an id stands twice; make the set again")
+    return items
+
+
+def load_all_labelled(folder: Path) -> list[Labelled]:
+    """The items of a folder's `*.jsonl`, in order; LabelledError names both files of an id that stands in two."""
+    items: list[Labelled] = []
+    where: dict[str, Path] = {}
+    for path in sorted(folder.glob("*.jsonl")):
+        for item in load_labelled(path):
+            if item.id in where:
+                raise LabelledError(f"{path}: the id {item.id} stands in {where[item.id]} too; take one of the two out")
+            where[item.id] = path
+            items.append(item)
     return items
 
 

@@ -4,6 +4,7 @@ The same seed, banks, cards and gold dialogues give the same items.
 """
 
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,6 @@ from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
 from anthrolab.judging.labelled.bank import Bank, Entry, Spoken, spoken
 from anthrolab.judging.labelled.items import AnyOp, Fails, Insert, Labelled, LabelledError, Replace, applied
-from anthrolab.judging.rules.signals import is_real_question, may_be_question
 from anthrolab.runtime.dialogue import Dialogue, Speaker, other
 
 RULED = ("L0-01", "L0-02", "L0-03", "L0-04", "L0-05", "L0-06", "L0-08")
@@ -20,6 +20,11 @@ RULED = ("L0-01", "L0-02", "L0-03", "L0-04", "L0-05", "L0-06", "L0-08")
 
 READ_CPS, TYPE_CPS = 8, 3
 """Characters a second at which an inserted line's wait lets its speaker read and type."""
+
+# What asks something, told apart without the judge's own lists: a set made by them would hold only what they can see.
+_MAY_ASK = re.compile(r"[?？吗咩]|什么|怎么|哪|几|谁|啥|咋|多少|多久|多大|么[子斯样]|爪子|有甚|(\w{1,2})[不没]\1|有没有|(?:[呢没不吧么伐]|没[有得])(?:\W|$)")
+_ASKS = re.compile(r"[?？]|[吗没不]\W*$")
+_ASKS_YOU = re.compile(r"(?=.*[你您])(?!.*[我呢谁]).*(?:什么|怎么|哪|几[点号天]|啥|咋|多少|(\w{1,2})[不没]\1|有没有)")
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,16 @@ class Edit:
 def said(case: Case, position: int) -> str:
     """The text of a message."""
     return case.dialogue.messages[position].content
+
+
+def may_ask(text: str) -> bool:
+    """A message that could be taken for a question."""
+    return bool(_MAY_ASK.search(text))
+
+
+def asks(text: str) -> bool:
+    """A message that surely asks the partner something: by its end, or short, with a question word and a you."""
+    return bool(_ASKS.search(text) or (len(text) <= 15 and _ASKS_YOU.match(text)))
 
 
 def say(case: Case, after: int, text: str) -> Insert:
@@ -130,7 +145,7 @@ def _has_room(entry: Entry, case: Case) -> bool:
     if entry.how == "spread":
         return len(case.dialogue.messages) >= 8
     if entry.how == "questions":
-        return any(is_real_question(case.dialogue.messages[i].content) for i in case.own_positions())
+        return any(asks(said(case, i)) for i in case.own_positions())
     return True
 
 
@@ -142,7 +157,7 @@ def _with_lines(entry: Entry, case: Case, rng: random.Random) -> Edit:
         return _spread(entry, lines, case, rng)
     positions = case.own_positions()
     if entry.how == "questions":
-        positions = [i for i in positions if may_be_question(case.dialogue.messages[i].content)]
+        positions = [i for i in positions if may_ask(said(case, i))]
     ops: list[AnyOp] = [Replace(at=at, content=lines[n % len(lines)].content) for n, at in enumerate(positions)]
     return Edit(entry.how, ops, None, tuple(entry.also))
 

@@ -2,8 +2,7 @@
 
 import random
 
-from anthrolab.judging.labelled.making import Case, Edit, said, say
-from anthrolab.judging.rules.signals import is_real_question
+from anthrolab.judging.labelled.making import Case, Edit, asks, said, say
 from anthrolab.runtime.text import is_farewell, normalise
 
 TWINS = ("[捂脸]", "哈", "啊", "～", "呢", "！")
@@ -73,12 +72,13 @@ def near_copy(case: Case, rng: random.Random) -> Edit | None:
 def question_again(case: Case, rng: random.Random) -> Edit | None:
     """A question once more, after the partner has answered it."""
     messages = case.dialogue.messages
-    asked = [i for i in case.own_positions() if is_real_question(said(case, i)) and len(normalise(said(case, i))) >= 6]
+    asked = [i for i in case.own_positions() if asks(said(case, i)) and len(normalise(said(case, i))) >= 6]
     spots = [(i, k) for i in asked for k in range(i + 3, len(messages)) if any(m.speaker != case.role for m in messages[i + 1 : k])]
     if not spots:
         return None
     question, after = rng.choice(spots)
-    text = said(case, question).rstrip("？?。 ") + rng.choice(("？", "啊", "呀？", "？？"))
+    words = said(case, question).rstrip("？?。 ")
+    text = words + rng.choice(("？", "？？") if words.endswith(("吗", "呀", "啊", "呢")) else ("？", "啊", "呀？", "？？"))
     return Edit("question_again", [say(case, after, text)], after + 1, ("L0-05",))
 
 

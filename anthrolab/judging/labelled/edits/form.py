@@ -4,12 +4,15 @@ import random
 
 from anthrolab.judging.labelled.items import AnyOp, Insert, Replace, Retime
 from anthrolab.judging.labelled.making import Case, Edit, said
-from anthrolab.judging.rules.signals import letters
+
+
+def _characters(text: str) -> int:
+    return len("".join(text.split()))
 
 
 def typed_too_fast(case: Case, rng: random.Random) -> Edit | None:
     """A long message one second after the one before it."""
-    long = [i for i in case.own_positions() if letters(said(case, i)) >= 16]
+    long = [i for i in case.own_positions() if _characters(said(case, i)) >= 16]
     if not long:
         return None
     at = rng.choice(long)
@@ -41,14 +44,14 @@ def several_in_one(case: Case, rng: random.Random) -> Edit | None:
     picked = sorted(texts, key=len, reverse=True)[:7]
     rng.shuffle(picked)
     text = "。".join(picked) + "。"
-    if letters(text) <= 70:
+    if _characters(text) <= 70:
         return None
     return Edit("several_in_one", [Replace(at=at, content=text)], at, ("L0-05",))
 
 
 def chopped(case: Case, rng: random.Random) -> Edit | None:
     """One thought in seven messages within seconds."""
-    long = [i for i in case.own_positions() if 12 <= letters(said(case, i)) <= 60]
+    long = [i for i in case.own_positions() if 12 <= _characters(said(case, i)) <= 60]
     if not long:
         return None
     at = rng.choice(long)
