@@ -55,7 +55,16 @@ def persona_card(persona: Persona) -> Json:
             card[key] = kept[key]
         elif value:
             card[key] = "\n".join(value) if key == KEYS["knowledge_boundaries"] else value
-    return card | {k: v for k, v in kept.items() if k not in card}
+    return card | {k: v for k, v in kept.items() if k not in card and not _outdated(k, v, ours)}
+
+
+def _outdated(key: str, value: JsonValue, ours: dict[str, Any]) -> bool:
+    """True for a kept value that we understand and that the card does not say (any more): it was deleted or changed."""
+    field = labels.FIELD_OF.get(key.strip().casefold())
+    if field is None or value in (None, "", []):
+        return False
+    said = labels.understood(field, value, Notes())
+    return said not in (None, "", []) and said != ours[field]
 
 
 def persona_fields(raw: Json, notes: Notes) -> dict[str, Any]:
@@ -74,6 +83,9 @@ def scenario_card(scenario: Scenario, scenario_id: str, a: str, b: str) -> Json:
     # Their opener is always persona_a's.
     card |= {"opener": scenario.opener.content} if scenario.opener.speaker == "a" else {"first_speaker": b}
     kept = {k: v for k, v in object_in(scenario.extensions, FORMAT).items() if k != "scenario_id"}
+    card |= {k: getattr(scenario, k) for k in ("goal", "tone", "remote") if k in kept}  # theirs too, where it came so
+    if scenario.opener.speaker == "b":
+        kept.pop("opener", None)  # a's, and not what this scenario begins with any more
     same = {k for k in kept if k in card and _meant(k, kept[k], a, b) == _meant(k, card[k], a, b)}
     return {**card, **{k: v for k, v in kept.items() if k in same or k not in card}}
 

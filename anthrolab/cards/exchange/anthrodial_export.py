@@ -5,13 +5,12 @@ from pathlib import Path
 from anthrolab.cards.binding import Binding
 from anthrolab.cards.exchange import anthrodial_cards as text
 from anthrolab.cards.exchange.anthrodial_cards import FORMAT, OURS
-from anthrolab.cards.exchange.files import write_new, yaml_text
+from anthrolab.cards.exchange.files import New, write_all, yaml_text
 from anthrolab.cards.exchange.foreign import Json, object_in, safe_id
 from anthrolab.cards.exchange.outcome import ExchangeError, Exported, Notes
 from anthrolab.cards.library import Library
 from anthrolab.cards.persona import Card
 from anthrolab.cards.scenario import Scenario
-from anthrolab.files import write_atomic
 
 
 def export_anthrodial(library: Library, folder: Path) -> Exported:
@@ -22,16 +21,15 @@ def export_anthrodial(library: Library, folder: Path) -> Exported:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ExchangeError(f"{folder}: is not empty; name a new folder")
     notes = Notes()
-    paths = []
+    files: list[New] = []
     for persona in library.personas.values():
         home = folder / "personas" / persona.id
         memories = [m for (owner, _), m in library.memories.items() if owner == persona.id]
-        paths.append(write_new(home / "card.yaml", yaml_text(text.persona_card(persona))))
+        files.append((home / "card.yaml", yaml_text(text.persona_card(persona))))
         ours = {"persona": _dump(persona), **({"memories": [_dump(m) for m in memories]} if memories else {})}
-        paths.append(write_new(home / f"{OURS}.yaml", yaml_text(ours)))
+        files.append((home / f"{OURS}.yaml", yaml_text(ours)))
         if memories:
-            write_atomic(home / "memory.md", text.memory_text(persona.id, persona.name, memories))
-            paths.append(home / "memory.md")
+            files.append((home / "memory.md", text.memory_text(persona.id, persona.name, memories)))
         if "_" in persona.id:
             notes.add("underscore_id", persona.id, "AnthroDial's code splits case ids at _; rename the persona before running it there")
     rows: list[Json] = []
@@ -43,26 +41,26 @@ def export_anthrodial(library: Library, folder: Path) -> Exported:
             name = safe_id(f"{scenario.id}-{binding.id}", {*used, *library.scenarios}, Notes(), "s")
             notes.add("scenario_copied", scenario.id, f"stands in several bindings; {binding.id} has it as {name}")
         used[name] = scenario.id
-        paths.append(_write_scenario(folder, scenario, name, binding.persona_a, binding.persona_b))
+        files.append(_scenario_file(folder, scenario, name, binding.persona_a, binding.persona_b))
         rows.append(_row(binding, name))
     for scenario in library.scenarios.values():
         if scenario.id not in used.values():
-            paths.append(_write_scenario(folder, scenario, scenario.id, "a", "b"))
-    paths.append(write_new(folder / "bindings.yaml", yaml_text(rows)))
+            files.append(_scenario_file(folder, scenario, scenario.id, "a", "b"))
+    files.append((folder / "bindings.yaml", yaml_text(rows)))
     if of_b := [s.id for s in library.scenarios.values() if s.opener.speaker == "b"]:
         notes.add("opener_of_b", ", ".join(of_b), "AnthroDial has openers of persona_a only; it gets who begins (first_speaker), not the words")
     if library.series:
         notes.add("left_out", "series", f"{', '.join(library.series)}: the format has no series")
-    return Exported(tuple(paths), notes.all)
+    return Exported(tuple(write_all(files)), notes.all)
 
 
 def _dump(card: Card) -> Json:
     return card.model_dump(mode="json", exclude_defaults=True)
 
 
-def _write_scenario(folder: Path, scenario: Scenario, name: str, a: str, b: str) -> Path:
+def _scenario_file(folder: Path, scenario: Scenario, name: str, a: str, b: str) -> New:
     card = {**text.scenario_card(scenario, name, a, b), OURS: _dump(scenario)}
-    return write_new(folder / "scenarios" / f"{name}.yaml", yaml_text(card))
+    return folder / "scenarios" / f"{name}.yaml", yaml_text(card)
 
 
 def _row(binding: Binding, scenario: str) -> Json:

@@ -18,7 +18,7 @@ from pydantic import JsonValue, ValidationError
 from anthrolab.cards.binding import Binding
 from anthrolab.cards.exchange import anthrodial_cards as text
 from anthrolab.cards.exchange.anthrodial_cards import FORMAT, OURS
-from anthrolab.cards.exchange.files import write_imported, write_new, yaml_text
+from anthrolab.cards.exchange.files import New, imported_files, write_all, yaml_text
 from anthrolab.cards.exchange.foreign import (
     Json,
     as_json,
@@ -31,6 +31,7 @@ from anthrolab.cards.exchange.foreign import (
     read_mapping,
     safe_id,
 )
+from anthrolab.cards.exchange.labels import FIELD_OF
 from anthrolab.cards.exchange.outcome import CardWarning, ExchangeError, Imported, Notes, outcome, whole
 from anthrolab.cards.library import Library
 from anthrolab.cards.memory import Memory
@@ -74,21 +75,21 @@ class ImportedLibrary:
 def write_library(imported: ImportedLibrary, folder: Path) -> list[Path]:
     """Write an imported folder as a folder of cards; drafts, and what refers to one, into its `drafts/`.
 
-    ExchangeError if a file is there already: nothing is overwritten.
+    ExchangeError if a file is there already: nothing is overwritten, and then nothing is written.
     """
     whole_ones = imported.library()
     people_and_scenes: tuple[Imported[Any], ...] = (*imported.personas, *imported.scenarios)
-    paths = [path for card in people_and_scenes for path in write_imported(card, folder)]
+    files: list[New] = [file for card in people_and_scenes for file in imported_files(card, folder)]
     rows = [_dumped(b) for b in whole_ones.bindings.values()]
     if rows:
-        paths.append(write_new(folder / "bindings.yaml", yaml_text({"bindings": rows})))
+        files.append((folder / "bindings.yaml", yaml_text({"bindings": rows})))
     for binding in imported.bindings:
         if binding.card is None or binding.id not in whole_ones.bindings:
-            paths += write_imported(_unresolved(binding), folder)
+            files += imported_files(_unresolved(binding), folder)
     for memory in imported.memories:
         resolved = memory.card is not None and whole_ones.memories.get((memory.card.owner, memory.card.partner)) == memory.card
-        paths += write_imported(memory if resolved else _unresolved(memory), folder)
-    return paths
+        files += imported_files(memory if resolved else _unresolved(memory), folder)
+    return write_all(files)
 
 
 def _dumped(card: Card) -> dict[str, Any]:
@@ -138,9 +139,7 @@ def _personas(folder: Path, notes: Notes) -> tuple[list[Imported[Persona]], dict
             continue
         mine = Notes()
         raw = read_mapping(_inside(path, folder), mine)
-        if "persona_id" not in raw:
-            mine.add("missing_field", "persona_id", f"is taken from the folder: {home.name}")
-        theirs = str(raw.get("persona_id", home.name))
+        theirs = _id_in(raw, "persona_id", home.name, mine)
         beside = home / f"{OURS}.yaml"
         held = read_mapping(_inside(beside, folder), mine) if beside.is_file() else {}
         imported = _persona(path, raw, theirs, held.get("persona"), [i.id for i in found], mine)
@@ -152,6 +151,19 @@ def _personas(folder: Path, notes: Notes) -> tuple[list[Imported[Persona]], dict
         texts.append((imported, home / "memory.md", listed if isinstance(listed, list) else []))
     memories = [m for who, path, held in texts for m in _memories(folder, path, who, held, ids)]
     return found, ids, memories
+
+
+def _id_in(raw: Json, key: str, otherwise: str, notes: Notes) -> str:
+    """The id under a key; `otherwise`, the name of its file or folder, if there is none. An empty one is taken out."""
+    if _blank(raw.get(key)):
+        raw.pop(key, None)
+        notes.add("missing_field", key, f"is taken from the name of the file or folder: {otherwise[:60]}")
+    return str(raw.get(key, otherwise))
+
+
+def _blank(value: JsonValue) -> bool:
+    """True for what `key:` without a value holds, and for a text of blanks."""
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _persona(path: Path, raw: Json, theirs: str, held: JsonValue, taken: list[str], notes: Notes) -> Imported[Persona]:
@@ -182,8 +194,8 @@ def _with_rest(card: M, raw: Json, expected: Mapping[str, JsonValue], path: Path
     if not rest:
         return card
     check_keepable(rest, str(path))
-    for key in (k for k in rest if k in expected):
-        notes.add("edited_elsewhere", key, f"was changed since; the card is as anthrolab wrote it, the changed value stays in extensions.{FORMAT}")
+    for key in (k for k in rest if k in expected or k.strip().casefold() in FIELD_OF):
+        notes.add("edited_elsewhere", key, f"was changed or added since; the card is as anthrolab wrote it, that value stays in extensions.{FORMAT}")
     extensions: Json = getattr(card, "extensions")  # noqa: B009
     return card.model_copy(update={"extensions": {**extensions, FORMAT: overlay(object_in(extensions, FORMAT), rest)}})
 
@@ -200,8 +212,9 @@ def _memories(folder: Path, path: Path, who: Imported[Persona], held: list[JsonV
     for value in held:
         notes = Notes()
         memory = _ours(Memory, value, f"{OURS}.yaml", notes)
-        if memory is None:
-            fields = value if isinstance(value, dict) else {}
+        if memory is None or ids.get(memory.partner, memory.partner) == who.id:  # of itself: no memory holds that
+            fields = dict(value) if isinstance(value, dict) else {}
+            fields |= {} if memory is None else {"owner": who.id, "partner": who.id}
             found.append(outcome("memory", f"{who.id}-{len(found) + 1}", source, Memory, fields, notes))
             continue
         memory = memory.model_copy(update={"owner": who.id, "partner": ids.get(memory.partner, memory.partner)})
@@ -226,12 +239,12 @@ def _memories(folder: Path, path: Path, who: Imported[Persona], held: list[JsonV
 def _scenarios(folder: Path, ids: Mapping[str, str], rows: list[Json]) -> tuple[list[Imported[Scenario]], dict[str, str]]:
     found: list[Imported[Scenario]] = []
     scenario_ids: dict[str, str] = {}
-    played = {str(r.get("scenario_id")): (str(r.get("persona_a")), str(r.get("persona_b"))) for r in reversed(rows)}
+    played = {str(r.get("scenario_id")): (str(r.get("persona_a")), str(r.get("persona_b"))) for r in reversed(rows) if not _blank(r.get("scenario_id"))}
     for path in sorted((folder / "scenarios").rglob("*.yaml"), key=lambda p: p.stem):
         notes = Notes()
         raw = read_mapping(_inside(path, folder), notes)
         held = raw.pop(OURS, None)
-        theirs = str(raw.get("scenario_id", path.stem))
+        theirs = _id_in(raw, "scenario_id", path.stem, notes)
         a, b = (ids.get(who, who) for who in played[theirs]) if theirs in played else (None, None)
         for key in text.DUAL:
             if isinstance(value := raw.get(key), dict):
@@ -274,12 +287,15 @@ def _binding(
     kept = dict(row)
     others = object_in(object_in(kept, OURS), "extensions")
     kept.pop(OURS, None)
-    fields: dict[str, Any] = {"id": safe_id(str(row["id"]), taken, notes, "b") if "id" in row else safe_id("", taken, Notes(), "b")}
+    if "id" in kept and _blank(kept["id"]):
+        del kept["id"]
+        notes.add("missing_field", "id", "is empty; the binding gets the next free one")
+    fields: dict[str, Any] = {"id": safe_id(str(kept["id"]), taken, notes, "b") if "id" in kept else safe_id("", taken, Notes(), "b")}
     for theirs, ours, map_, there in (
         ("persona_a", "persona_a", ids, known[0]), ("persona_b", "persona_b", ids, known[0]), ("scenario_id", "scenario", scenario_ids, known[1]),
     ):  # fmt: skip
         value = kept.pop(theirs, None)
-        if value is not None:
+        if not _blank(value):
             fields[ours] = map_.get(str(value), str(value))
             if fields[ours] not in there:
                 notes.add("unresolved", theirs, f"no card '{str(value)[:60]}' in this folder")

@@ -8,6 +8,7 @@ form. What such a card holds besides stays in the persona's `extensions.characte
 import base64
 import json
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -52,7 +53,8 @@ def import_character_card(path: Path, taken: Collection[str] = ()) -> Imported[P
 
     A card that anthrolab exported comes back as it was; from another one the labelled lines of its texts are read
     (`年龄：27岁`), and what a persona needs and the card does not say makes the outcome a draft. ExchangeError if the
-    file cannot be read: within a second and about 100 MB of memory whatever it holds.
+    file cannot be read. Whatever an image holds, of each keyword two chunks are unpacked and parsed, and all of them
+    count at most `MAX_CARD_BYTES`: one or two seconds and about 100 MB of memory at the very worst.
     """
     notes = Notes()
     card = _with_data(read_card(path, notes), str(path), notes)
@@ -82,9 +84,17 @@ def export_character_card(
 ) -> Exported:
     """Write a persona (and what it remembers, if given) as .json, or as .png into `image` or a plain grey one.
 
-    The other chunks of `image` stay as they are, byte by byte. A V3 image holds the V2 card as well, as the V3
+    A file at `path` is replaced. The other chunks of `image` stay as they are, byte by byte. A V3 image holds the V2 card as well, as the V3
     specification allows for older tools. ExchangeError names path and fix.
     """
+    write_atomic(path, character_card_file(persona, path, version, image, memories))
+    return Exported((path,), stale(persona))
+
+
+def character_card_file(
+    persona: Persona, path: Path, version: Version = 3, image: Path | None = None, memories: Sequence[Memory] = ()
+) -> bytes:
+    """What `export_character_card` writes."""
     if version not in get_args(Version):
         raise ExchangeError(f"{path}: there is no Character Card version {version}; give 2 or 3")
     if path.suffix.lower() not in (".json", ".png"):
@@ -94,15 +104,13 @@ def export_character_card(
     card = character_card(persona, version, memories)
     if path.suffix.lower() == ".json":
         text = json.dumps(card, ensure_ascii=False, indent=2) + "\n"
-        write_atomic(path, text if len(text.encode()) <= MAX_JSON_BYTES else _bounded(card, path))
-    else:
-        texts = {"chara": card}
-        if version == 3:
-            texts = {"ccv3": card, "chara": _as_fallback(character_card(persona, 2, memories))}
-        base = placeholder() if image is None else read_bounded(image, MAX_FILE_BYTES)
-        packed = {keyword: base64.b64encode(_bounded(c, path).encode()) for keyword, c in texts.items()}
-        write_atomic(path, with_texts(base, packed, KEYWORDS, str(image or path)))
-    return Exported((path,), _stale(persona))
+        return (text if len(text.encode()) <= MAX_JSON_BYTES else _bounded(card, path)).encode()
+    texts = {"chara": card}
+    if version == 3:
+        texts = {"ccv3": card, "chara": _as_fallback(character_card(persona, 2, memories))}
+    base = placeholder() if image is None else read_bounded(image, MAX_FILE_BYTES)
+    packed = {keyword: base64.b64encode(_bounded(c, path).encode()) for keyword, c in texts.items()}
+    return with_texts(base, packed, KEYWORDS, str(image or path))
 
 
 def character_card(persona: Persona, version: Version, memories: Sequence[Memory] = ()) -> Json:
@@ -223,10 +231,15 @@ def _come_back(
         check_keepable(rest, str(path))
         extensions = {**persona.extensions, FORMAT: overlay(object_in(persona.extensions, FORMAT), rest)}
         persona = persona.model_copy(update={"extensions": extensions})
+    own = tuple(m for m in memories if m.owner == persona.id)
+    strange = tuple(m for m in memories if m.owner != persona.id)
+    for memory in strange:
+        notes.add("memory_of_another", f"data.extensions.{OURS}.memories", f"is what {memory.owner[:60]} remembers, not {persona.id[:60]}; it becomes a draft")
     if any(persona.id.casefold() == t.casefold() for t in taken):
-        persona = persona.model_copy(update={"id": safe_id(persona.id, taken, notes, "c")})
-        memories = tuple(m.model_copy(update={"owner": persona.id}) for m in memories)
-    return whole("persona", persona.id, path, persona, notes, memories)
+        others = [m.partner for m in own]  # nobody remembers himself
+        persona = persona.model_copy(update={"id": safe_id(persona.id, [*taken, *others], notes, "c")})
+        own = tuple(m.model_copy(update={"owner": persona.id}) for m in own)
+    return replace(whole("persona", persona.id, path, persona, notes, own), strange=strange)
 
 
 def _changes(before: str, now: str) -> str:
@@ -237,7 +250,7 @@ def _changes(before: str, now: str) -> str:
     return f" ({'; '.join(differ)})" if differ else ""
 
 
-def _stale(persona: Persona) -> tuple[CardWarning, ...]:
+def stale(persona: Persona) -> tuple[CardWarning, ...]:
     """A warning for each text kept from elsewhere whose labelled lines say something else than the card says today."""
     data = object_in(object_in(persona.extensions, FORMAT), "data")
     notes = Notes()

@@ -4,15 +4,18 @@ import base64
 import binascii
 from pathlib import Path
 
-from anthrolab.cards.exchange.foreign import Json, beyond, parse_json, read_bounded
+from anthrolab.cards.exchange.foreign import MAX_MARKS, Json, beyond, marks, parse_json, read_bounded
 from anthrolab.cards.exchange.outcome import ExchangeError, Notes
-from anthrolab.cards.exchange.png import MAX_FILE_BYTES, SIGNATURE, Chunk, TextError, read_chunks, text_of
+from anthrolab.cards.exchange.png import MAX_FILE_BYTES, SIGNATURE, Budget, Chunk, TextError, read_chunks, text_of
 
 KEYWORDS = ("ccv3", "chara")
 """Of V3 and of V1 or V2; where both stand, V3 counts (V3 specification, "PNG/APNG")."""
 
-MAX_CARD_CHUNKS = 8
-"""Card chunks that are looked into; a file has one or two."""
+MAX_CARD_CHUNKS = 2
+"""Chunks of one keyword that are looked into; a file has one."""
+VALUE_BYTES = 40
+"""Bytes that one JSON value counts for: a short one takes longer to parse than its own bytes."""
+BLANKS = b" \t\n\r\f\v"
 
 BACKFILL_NOTE = (
     "This character card is Character Card V3, but it is loaded as a Character Card V2. "
@@ -24,7 +27,8 @@ BACKFILL_NOTE = (
 def read_card(path: Path, notes: Notes) -> Json:
     """The card object of a .json or .png file; ExchangeError names what is wrong and the fix.
 
-    If several cards are in an image, the first `ccv3` that can be read counts, else the first `chara`.
+    If several cards are in an image, the first `ccv3` that can be read counts, else the first `chara`; of each keyword
+    `MAX_CARD_CHUNKS` are looked into.
     """
     data = read_bounded(path, MAX_FILE_BYTES)
     if data.startswith(SIGNATURE):
@@ -41,13 +45,14 @@ def _card_in_png(data: bytes, where: str, notes: Notes) -> Json:
     found = {k: [(i, c) for i, c in enumerate(read.chunks) if c.keyword.lower() == k] for k in KEYWORDS}
     cards: dict[str, Json] = {}
     why = ""
+    budget = Budget()
     for keyword in KEYWORDS:
         if len(found[keyword]) > 1:
-            notes.add("several_cards", keyword, f"{len(found[keyword])} chunks have this keyword; the first that can be read counts")
+            notes.add("several_cards", keyword, f"{len(found[keyword])} chunks have this keyword; of the first {MAX_CARD_CHUNKS} the first that can be read counts")
         for number, chunk in found[keyword][:MAX_CARD_CHUNKS]:
             tried = Notes()
             try:
-                cards[keyword] = _decode(chunk, where, tried)
+                cards[keyword] = _decode(chunk, where, budget, tried)
             except ExchangeError as e:
                 why = why or str(e)
                 notes.add("card_chunk_unreadable", keyword, str(e).removeprefix(f"{where}: "))
@@ -76,23 +81,29 @@ def _say_place(chunks: tuple[Chunk, ...], number: int, keyword: str, notes: Note
         notes.add("wrong_crc", keyword, "its checksum is wrong; the card was read all the same")
 
 
-def _decode(chunk: Chunk, where: str, notes: Notes) -> Json:
+def _decode(chunk: Chunk, where: str, budget: Budget, notes: Notes) -> Json:
     keyword = chunk.keyword
     try:
-        text = text_of(chunk)
+        data = text_of(chunk, budget)
+        if data.lstrip()[:1] == b"{":
+            notes.add("not_base64", keyword, "holds plain JSON instead of base64; read as that")
+        else:
+            data = _from_base64(data, keyword, notes)
+        budget.take(len(data) + VALUE_BYTES * min(marks(data), MAX_MARKS))
     except TextError as e:
         raise ExchangeError(f"{where}: chunk {keyword}: its text {e}") from e
-    if text.lstrip()[:1] == b"{":
-        notes.add("not_base64", keyword, "holds plain JSON instead of base64; read as that")
-        return parse_json(text, f"{where}: chunk {keyword}", notes)
-    plain = b"".join(text.split()).rstrip(b"=")
+    return parse_json(data, f"{where}: chunk {keyword}", notes)
+
+
+def _from_base64(text: bytes, keyword: str, notes: Notes) -> bytes:
+    plain = text.translate(None, BLANKS).rstrip(b"=")
     padded = plain + b"=" * (-len(plain) % 4)
     if padded != text:
         notes.add("base64_mended", keyword, "base64 with blanks in it or without its padding; read as if whole")
     try:
-        return parse_json(base64.b64decode(padded, validate=True), f"{where}: chunk {keyword}", notes)
+        return base64.b64decode(padded, validate=True)
     except binascii.Error as e:
-        raise ExchangeError(f"{where}: chunk {keyword}: its text is not base64 ({e})") from e
+        raise TextError(f"is not base64 ({e})") from e
 
 
 def _compare(v3: Json, v2: Json, notes: Notes) -> None:

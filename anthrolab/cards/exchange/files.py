@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from ruamel.yaml.representer import SafeRepresenter
 
 from anthrolab.cards.exchange.outcome import ExchangeError, Imported, Kind
 from anthrolab.cards.persona import Card
-from anthrolab.files import write_atomic
+from anthrolab.files import FileError, write_atomic
 from anthrolab.yaml_files import MAX_CHARS
 
 FOLDERS: dict[Kind, str] = {"persona": "personas", "scenario": "scenarios", "binding": "bindings", "memory": "memories"}
@@ -55,14 +55,34 @@ def yaml_text(value: Any, comments: Iterable[str] = ()) -> str:
     return "".join(f"# {line}\n" for line in said) + out.getvalue()
 
 
-def write_new(path: Path, text: str) -> Path:
-    """Write a file that is not there yet and that `yaml_files` can read again."""
-    if len(text) > MAX_CHARS:
-        raise ExchangeError(f"{path}: would have {len(text):,} characters (a card file has at most {MAX_CHARS:,}); shorten what the source keeps in lorebook and assets")
-    if path.exists():
-        raise ExchangeError(f"{path}: is there already; choose another folder, or move it away")
-    write_atomic(path, text)
-    return path
+New = tuple[Path, str | bytes]
+"""A file to be written: its path, and its text or (a Character Card) its bytes."""
+
+
+def write_all(files: Sequence[New]) -> list[Path]:
+    """Write files that are not there yet, all of them or none; ExchangeError or FileError names the first in the way.
+
+    A text must be one that `yaml_files` can read again.
+    """
+    seen: set[Path] = set()
+    for path, content in files:
+        if isinstance(content, str) and len(content) > MAX_CHARS:
+            raise ExchangeError(f"{path}: would have {len(content):,} characters (a card file has at most {MAX_CHARS:,}); shorten what the source keeps in lorebook and assets")
+        if path.exists():
+            raise ExchangeError(f"{path}: is there already; choose another place, or move it away")
+        if path in seen:
+            raise ExchangeError(f"{path}: two cards of the source would be this file; rename one of them there")
+        seen.add(path)
+    written: list[Path] = []
+    try:
+        for path, content in files:
+            write_atomic(path, content)
+            written.append(path)
+    except FileError:
+        for path in written:
+            path.unlink(missing_ok=True)
+        raise
+    return written
 
 
 def card_yaml(card: Card) -> str:
@@ -73,14 +93,22 @@ def card_yaml(card: Card) -> str:
 def write_imported(imported: Imported[Any], folder: Path) -> list[Path]:
     """Write a card as `personas/<id>.yaml` and so on, with its memories; a draft into `drafts/`, which is not loaded.
 
-    A draft says in comments what it still needs: complete it, then move it up. Nothing is overwritten.
+    A draft says in comments what it still needs: complete it, then move it up. Nothing is overwritten; if one file is
+    in the way, none is written.
     """
+    return write_all(imported_files(imported, folder))
+
+
+def imported_files(imported: Imported[Any], folder: Path) -> list[New]:
+    """The files that `write_imported` writes."""
     name = f"{FOLDERS[imported.kind]}/{imported.id}.yaml"
     if imported.card is None:
-        return [write_new(folder / "drafts" / name, yaml_text(dict(imported.fields), ("a draft; it still needs:", *imported.problems)))]
-    paths = [write_new(folder / name, card_yaml(imported.card))]
+        return [(folder / "drafts" / name, yaml_text(dict(imported.fields), ("a draft; it still needs:", *imported.problems)))]
+    files: list[New] = [(folder / name, card_yaml(imported.card))]
     for memory in imported.memories:
         known = (folder / "personas" / f"{memory.partner}.yaml").exists()
         place = folder / "memories" if known else folder / "drafts" / "memories"
-        paths.append(write_new(place / f"{memory.owner}-{memory.partner}.yaml", card_yaml(memory)))
-    return paths
+        files.append((place / f"{memory.owner}-{memory.partner}.yaml", card_yaml(memory)))
+    for memory in imported.strange:
+        files.append((folder / "drafts" / "memories" / f"{memory.owner}-{memory.partner}.yaml", card_yaml(memory)))
+    return files

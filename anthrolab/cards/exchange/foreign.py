@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import date, datetime
 from math import isfinite
@@ -45,6 +46,11 @@ def read_bounded(path: Path, limit: int) -> bytes:
     return data
 
 
+def marks(data: bytes) -> int:
+    """How many values some JSON has at most: its opening brackets, or its commas."""
+    return max(data.count(b"[") + data.count(b"{"), data.count(b","))
+
+
 def parse_json(data: bytes, where: str, notes: Notes) -> Json:
     """The JSON object in some bytes; ExchangeError names what is wrong with it.
 
@@ -52,7 +58,7 @@ def parse_json(data: bytes, where: str, notes: Notes) -> Json:
     """
     if len(data) > MAX_JSON_BYTES:
         raise ExchangeError(f"{where}: the card has more than {MAX_JSON_BYTES:,} bytes; shorten its texts or its lorebook")
-    if max(data.count(b"[") + data.count(b"{"), data.count(b",")) > MAX_MARKS:
+    if marks(data) > MAX_MARKS:
         raise ExchangeError(f"{where}: the card has more than {MAX_MARKS:,} values; shorten its lorebook")
     if data.startswith(b"\xef\xbb\xbf"):
         data = data[3:]
@@ -119,7 +125,10 @@ def _plain(value: Any, where: str, notes: Notes, depth: int) -> JsonValue:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, Mapping):
-        return {_key(k, where, notes): _plain(v, where, notes, depth + 1) for k, v in value.items()}
+        made = {_key(k, where, notes): _plain(v, where, notes, depth + 1) for k, v in value.items()}
+        if len(made) < len(value):
+            raise ExchangeError(f"{where}: two keys of one object are '{_twice(value, where)[:60]}' as text, and one value would be lost; rename one")
+        return made
     if isinstance(value, list):
         return [_plain(v, where, notes, depth + 1) for v in value]
     if isinstance(value, str):
@@ -146,11 +155,19 @@ def _key(key: Any, where: str, notes: Notes) -> str:
     return str(key)
 
 
+def _twice(value: Mapping[Any, Any], where: str) -> str:
+    """The first key that two keys of an object become."""
+    counts = Counter(_key(k, where, Notes()) for k in value)
+    return counts.most_common(1)[0][0]
+
+
 def _text(text: str, notes: Notes) -> str:
-    if text.isascii() or not SURROGATE.search(text):
+    if text.isascii():
         return text
-    notes.add("broken_unicode", SURROGATE.sub("?", text)[:20], "halves of characters became �")
-    return SURROGATE.sub("�", text)
+    mended = SURROGATE.sub("�", text)
+    if mended != text:
+        notes.add("broken_unicode", mended[:20], "halves of characters became �")
+    return mended
 
 
 def overlay(base: Mapping[str, JsonValue], kept: Mapping[str, JsonValue]) -> Json:
@@ -170,9 +187,16 @@ def beyond(found: Mapping[str, JsonValue], expected: Mapping[str, JsonValue]) ->
         if key in expected and isinstance(value, dict) and isinstance(known, dict):
             if inner := beyond(value, known):
                 rest[key] = inner
-        elif key not in expected or canonical_json(value) != canonical_json(known):
+        elif key not in expected or not _same(value, known):
             rest[key] = value
     return rest
+
+
+def _same(value: JsonValue, other: JsonValue) -> bool:
+    """True if both are the same JSON: 1, 1.0 and true are three values."""
+    if type(value) is type(other) and isinstance(value, (str, int)):  # most are; a card may have 200,000 of them
+        return value == other
+    return canonical_json(value) == canonical_json(other)
 
 
 def check_keepable(value: Json, where: str) -> None:

@@ -26,7 +26,7 @@ Code = Literal[
     # the content
     "id_made", "id_taken", "name_mended", "read_from_text", "label_twice", "split", "derived", "not_understood",
     "shared_field", "kept_outside", "edited_elsewhere", "stale_text", "no_card_file", "unresolved", "left_out",
-    "scenario_copied", "opener_of_b", "underscore_id",
+    "scenario_copied", "opener_of_b", "underscore_id", "memory_of_another",
 ]  # fmt: skip
 """Every warning that an import or an export can give."""
 
@@ -76,7 +76,8 @@ class Imported(Generic[M]):
     """One imported card (`card`), or a draft of it (`card` is None).
 
     `fields` is what was read, as the card has it; `problems` says, a line each, what a draft still needs, and
-    `missing` which fields those are that are not there at all. `memories` came along with a persona.
+    `missing` which fields those are that are not there at all. `memories` came along with a persona and are its own; `strange`
+    came along too and are somebody else's: they are written as drafts.
     """
 
     kind: Kind
@@ -88,6 +89,7 @@ class Imported(Generic[M]):
     problems: tuple[str, ...] = ()
     warnings: tuple[CardWarning, ...] = ()
     memories: tuple[Memory, ...] = ()
+    strange: tuple[Memory, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """PNG files as chunks: text chunks out of hostile files, and into images whose other bytes stay as they are.
 
 A chunk is length, type, data and CRC (PNG specification, section 5.3). No declared length is believed: what is read is
-what is there. Time and memory are bounded by `MAX_FILE_BYTES`, `MAX_CHUNKS` and `MAX_TEXT_BYTES`.
+what is there. Time and memory are bounded by `MAX_FILE_BYTES`, `MAX_CHUNKS`, `MAX_TEXT_BYTES` and, over all card chunks of
+a file together, `MAX_CARD_BYTES`.
 """
 
 import struct
@@ -9,6 +10,7 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from anthrolab.cards.exchange.foreign import MAX_JSON_BYTES
 from anthrolab.cards.exchange.outcome import ExchangeError
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -19,12 +21,29 @@ MAX_CHUNKS = 20_000
 """Chunks of an image; one of the largest size in pieces of 8 KB has four thousand."""
 MAX_TEXT_BYTES = 11 * 1024 * 1024
 """Bytes of one text once it is unpacked: a card of the largest size in base64."""
+MAX_CARD_BYTES = 2 * (MAX_TEXT_BYTES + MAX_JSON_BYTES)
+"""Bytes that all card chunks of a file may have together, each counted as text and again as JSON (`embedded.VALUE_BYTES`
+for each value besides): a V3 and a V2 card of the largest size, if they are not all commas."""
 
 TEXT_KINDS = (b"tEXt", b"zTXt", b"iTXt")
 
 
 class TextError(ValueError):
     """A text chunk that cannot be unpacked; the message says why, in words that fit after 'its text'."""
+
+
+class Budget:
+    """What is left of `MAX_CARD_BYTES` while one file is read."""
+
+    def __init__(self) -> None:
+        self.left = MAX_CARD_BYTES
+
+    def take(self, size: int) -> None:
+        """Count `size` bytes; TextError if there were not as many left."""
+        self.left -= size
+        if self.left < 0:
+            self.left = 0
+            raise TextError(f"is too much: the card chunks of one file may count {MAX_CARD_BYTES:,} bytes together, unpacked and as JSON")
 
 
 @dataclass(frozen=True)
@@ -84,32 +103,38 @@ def read_chunks(data: bytes, where: str) -> Chunks:
     return Chunks(tuple(chunks), cut)
 
 
-def text_of(chunk: Chunk) -> bytes:
-    """The text of a tEXt, zTXt or iTXt chunk, unpacked up to `MAX_TEXT_BYTES`; TextError says what is wrong."""
+def text_of(chunk: Chunk, budget: Budget) -> bytes:
+    """The text of a tEXt, zTXt or iTXt chunk, unpacked up to `MAX_TEXT_BYTES` and counted; TextError says what is wrong."""
     _keyword, zero, rest = bytes(chunk.data).partition(b"\0")
     if not zero:
         raise TextError("does not begin (there is no end of the keyword)")
     if len(rest) > MAX_TEXT_BYTES:
         raise TextError(f"has more than {MAX_TEXT_BYTES:,} bytes")
     if chunk.kind == b"tEXt":
+        budget.take(len(rest))
         return rest
     if chunk.kind == b"zTXt":
-        return _unpacked(rest[:1], rest[1:])
+        return _unpacked(rest[:1], rest[1:], budget)
     packed, method, tail = rest[:1], rest[1:2], rest[2:]
     parts = tail.split(b"\0", 2)  # language, translated keyword, text
     if len(parts) < 3:
         raise TextError("does not begin (language or translated keyword has no end)")
-    return _unpacked(method, parts[2]) if packed == b"\1" else parts[2]
+    if packed == b"\1":
+        return _unpacked(method, parts[2], budget)
+    budget.take(len(parts[2]))
+    return parts[2]
 
 
-def _unpacked(method: bytes, data: bytes) -> bytes:
+def _unpacked(method: bytes, data: bytes, budget: Budget) -> bytes:
     if method != b"\0":
         raise TextError("is packed in an unknown way")
     unpacker = zlib.decompressobj()
     try:
-        text = unpacker.decompress(data, MAX_TEXT_BYTES + 1)
+        text = unpacker.decompress(data, min(MAX_TEXT_BYTES, budget.left) + 1)
     except zlib.error as e:
+        budget.take(min(MAX_TEXT_BYTES, budget.left))  # how much came out before is not known; the most it can be
         raise TextError(f"cannot be unpacked ({e})") from e
+    budget.take(len(text))
     if len(text) > MAX_TEXT_BYTES:
         raise TextError(f"unpacks to more than {MAX_TEXT_BYTES:,} bytes")
     if not unpacker.eof:

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from anthrolab.cards.exchange.anthrodial_export import export_anthrodial
 from anthrolab.cards.exchange.anthrodial_import import import_anthrodial, write_library
-from anthrolab.cards.exchange.character_card import Version, export_character_card, import_character_card
-from anthrolab.cards.exchange.files import write_imported
+from anthrolab.cards.exchange.character_card import Version, character_card_file, import_character_card, stale
+from anthrolab.cards.exchange.files import New, write_all, write_imported
 from anthrolab.cards.exchange.outcome import CardWarning, ExchangeError, Imported
 from anthrolab.cards.library import load_library
 from anthrolab.cards.memory import Memory
@@ -37,7 +37,7 @@ def export_to(source: Path, format: Format, out: Path, image: Path | None = None
     """Export a folder of cards, or one persona's .yaml, to `out`: the files written, and the warnings.
 
     As Character Cards a folder gives a file per persona, with its memories, in the folder `out`; a persona gives the
-    file `out`. `image` is the picture to put it into.
+    file `out`. `image` is the picture to put it into. If one file is in the way, none is written.
     """
     if format == "anthrodial":
         if not source.is_dir():
@@ -55,15 +55,8 @@ def export_to(source: Path, format: Format, out: Path, image: Path | None = None
         ]
     else:
         people = [(read_model(source, Persona), out, [])]
-    paths: list[Path] = []
-    lines: list[str] = []
-    for persona, path, memories in people:
-        if path.exists():
-            raise ExchangeError(f"{path}: is there already; name another, or move it away")
-        written = export_character_card(persona, path, version, image, memories)
-        paths += written.paths
-        lines += _lines(path, written.warnings)
-    return paths, lines
+    files: list[New] = [(path, character_card_file(persona, path, version, image, memories)) for persona, path, memories in people]
+    return write_all(files), [line for persona, path, _ in people for line in _lines(path, stale(persona))]
 
 
 def _of(imported: Imported[Any]) -> list[str]:
