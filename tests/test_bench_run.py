@@ -189,7 +189,7 @@ def test_kill_dash_nine_loses_nothing(tmp_path: Path, server: Served) -> None:
 def cards(tmp_path: Path) -> Path:
     """The cards with a memory of p01 about p02 (binding b01), and with a second version of a skill."""
     folder = Path(shutil.copytree(default_cards_dir(), tmp_path / "卡片"))
-    (folder / "memories").mkdir()
+    (folder / "memories").mkdir(exist_ok=True)
     memory = "owner: p01\npartner: p02\nas_of: 2026-06-01\nfacts:\n  - 她妈妈在怀化开粉店\n"
     (folder / "memories" / "p01-p02.yaml").write_text(memory, encoding="utf-8")
     (folder / "skills" / "message_style" / "v2.md").write_text("# 第二版\n\n- 再短一点", encoding="utf-8")
@@ -323,7 +323,7 @@ def test_a_folder_in_the_way(tmp_path: Path, server: Served) -> None:
     ("args", "message"),
     [
         (["run", "--system", "toi", "--run", "r"], "no system 'toi' (did you mean 'toy'?)"),
-        (["run", "--system", "toy", "--run", "r", "--cases", "99"], "these cards make 24 cases"),
+        (["run", "--system", "toy", "--run", "r", "--cases", "101"], "these cards make 100 cases"),
         (["run", "--system", "toy", "--run", "r", "--cases", "many"], "give a number, or all"),
         (["run", "--system", "toy", "--run", "r", "--samples", "0"], "--samples 0: at least 1"),
         (["run", "--system", "toy", "--run", "r", "--cases", "²"], "give a number, or all"),
