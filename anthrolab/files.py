@@ -99,6 +99,27 @@ def cut_torn_line(path: Path) -> None:
         write_atomic(path, data[: data.rfind(b"\n") + 1])
 
 
+@contextlib.contextmanager
+def only_one(folder: Path, busy: AnthrolabError) -> Iterator[None]:
+    """Only one command at a time works in a folder, which is made if need be; `busy` is raised if another is at it."""
+    import fcntl
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = open(folder / ".lock", "w")  # noqa: SIM115 - held until the command ends
+    except OSError as e:
+        raise unwritable(folder, e) from e
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise busy from None
+    try:
+        yield
+    finally:
+        lock.close()
+
+
 def unwritable(path: Path, error: OSError) -> FileError:
     """A write error as one line with a fix."""
     return FileError(

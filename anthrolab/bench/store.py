@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from anthrolab.errors import AnthrolabError
-from anthrolab.files import append_line, cut_torn_line, read_text, unwritable, whole_lines, write_atomic
+from anthrolab.files import append_line, cut_torn_line, only_one, read_text, whole_lines, write_atomic
 from anthrolab.judging.verdict import Verdict
 from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.runtime.memory import MemoryUpdate
@@ -143,26 +143,13 @@ class Run:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Only one command at a time works in a run folder; RunError if another is at it."""
-        import fcntl
-
         if not self.name:
             raise RunError(f"--run '{self.path}': is no run folder; give a folder of its own, such as runs/first")
         if self.path.is_dir() and not (self.path / "manifest.json").exists():
             self.check_own()  # before a lock is left in somebody else's folder
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock = open(self.path / ".lock", "w")  # noqa: SIM115 - held until the command ends
-        except OSError as e:
-            raise unwritable(self.path, e) from e
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.close()
-            raise RunError(f"{self.path}: another anthrolab command works here; wait for it or use another --run") from None
-        try:
+        busy = RunError(f"{self.path}: another anthrolab command works here; wait for it or use another --run")
+        with only_one(self.path, busy):
             yield
-        finally:
-            lock.close()
 
     def _records(self, name: str, model: type[R]) -> Iterator[R]:
         path = self.path / name

@@ -1,5 +1,6 @@
 """Verbs about cards."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -69,11 +70,7 @@ def cards_import(
     """
     from anthrolab.cards.exchange.verbs import import_into
 
-    paths, lines = import_into(path, to)
-    for line in lines:
-        say(line)
-    for written in paths:
-        typer.echo(written)
+    _written(*import_into(path, to))
 
 
 @app.command("export")
@@ -91,11 +88,7 @@ def cards_export(
 
     if form not in FORMATS:
         raise AnthrolabError(f"--format {form}: give {', '.join(FORMATS)}")
-    paths, lines = export_to(source, FORMATS[form], out, image)
-    for line in lines:
-        say(line)
-    for written in paths:
-        typer.echo(written)
+    _written(*export_to(source, FORMATS[form], out, image))
 
 
 @app.command("gold")
@@ -119,3 +112,11 @@ def cards_gold(
     evaluated = side(role)
     write_atomic(out, "".join(d.model_copy(update={"evaluated_role": evaluated, "dialogue_id": f"{d.dialogue_id}-{evaluated}"}).to_line() + "\n" for d in found))
     typer.echo(out)
+
+
+def _written(paths: Iterable[Path], warnings: Iterable[str]) -> None:
+    """Warnings for the person who waits, on stderr; the files on stdout."""
+    for warning in warnings:
+        say(warning)
+    for path in paths:
+        typer.echo(path)

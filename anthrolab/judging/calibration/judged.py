@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from anthrolab.cards.library import Library
 from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
 from anthrolab.errors import AnthrolabError
-from anthrolab.files import append_line, content_hash, cut_torn_line, unwritable, whole_lines
+from anthrolab.files import append_line, content_hash, cut_torn_line, only_one, whole_lines
 from anthrolab.judging.llm import LLMJudge
 from anthrolab.judging.rubric import Rubric
 from anthrolab.judging.rules import RulesJudge
@@ -108,25 +108,9 @@ def _cards_hash(personas: Mapping[Speaker, Persona], scenario: Scenario | None) 
     return content_hash({"personas": shown, "scenario": scenario.model_dump(mode="json") if scenario else None})
 
 
-@contextmanager
-def locked(out: Path) -> Iterator[None]:
+def locked(out: Path) -> AbstractContextManager[None]:
     """Only one command at a time works in the folder; CheckError if another is at it."""
-    import fcntl
-
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        lock = open(out / ".lock", "w")  # noqa: SIM115 - held until the command ends
-    except OSError as e:
-        raise unwritable(out, e) from e
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.close()
-        raise CheckError(f"{out}: another anthrolab command works here; wait for it or use another --out") from None
-    try:
-        yield
-    finally:
-        lock.close()
+    return only_one(out, CheckError(f"{out}: another anthrolab command works here; wait for it or use another --out"))
 
 
 class _Anew:

@@ -203,11 +203,6 @@ def _clause_start(flat: str, pos: int) -> int:
     return start
 
 
-def finished(text: str, activity: int) -> bool:
-    """The message says that its speaker has just finished this activity."""
-    return bool(ended(plain(text), [activity]))
-
-
 def may_be_over(flat: str) -> Sequence[int]:
     """Positions in ACTIVITIES of what a plain message may tell the end of, by its words alone."""
     if _GENERIC_CORE.search(flat) and any(_GENERIC.search(clause) for clause in CLAUSE.findall(flat)):

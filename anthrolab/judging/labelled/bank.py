@@ -27,7 +27,7 @@ from pydantic import Field, field_validator
 from anthrolab.cards.persona import Card, CardId, Gender, Line, Persona, RelationshipStatus
 from anthrolab.cards.scenario import Category, Scenario
 from anthrolab.judging.labelled.items import LabelledError
-from anthrolab.runtime.dialogue import Dialogue, Speaker, other
+from anthrolab.runtime.dialogue import Dialogue, Speaker
 from anthrolab.yaml_files import read_model
 
 How = Literal["insert", "spread", "every", "questions"]
@@ -167,8 +167,3 @@ def _unlike(table: Mapping[str, str], of_card: Sequence[str], what: str) -> list
 
 def _given(name: str) -> str:
     return name[-2:] if len(name) > 2 else name
-
-
-def cast(dialogue: Dialogue, people: Mapping[Speaker, Persona]) -> tuple[Persona, Persona]:
-    """The evaluated person and the partner."""
-    return people[dialogue.evaluated_role], people[other(dialogue.evaluated_role)]

@@ -22,7 +22,6 @@ _NO_QUESTION = re.compile(
     r"没什么|没啥|不管|无论|什么的|啥的|谁知道|哪有|哪里哪里|怎么都|怎么也|什么都|啥都|哪都|谁都|不知道|不晓得|忘了|"
     r"多少有|多少也|不怎么|不咋|怎么说呢|为什么不(?!是)|哪怕|哪儿都|要不是"
 )
-_QUESTION_CUE = re.compile(rf"[?？吗么呢吧没不]|(?:{_WH})")
 _GENERIC_QUESTION = re.compile(
     r"你?(?:咋|怎么)[了啦]|真的吗|真的假的|真假|是吗|是不是|对吧|对不对|然后呢|后来呢|为啥|为什么|你呢|在吗|在不在|有空吗|"
     r"(?:啥|什么)(?:情况|意思)|(?:咋|怎么)回事|好不好|行不行|什么|啥|谁|哪"
@@ -60,11 +59,6 @@ def is_question(text: str) -> bool:
     if _QUESTION.search(text):
         return True
     return bool(_OPEN_QUESTION.search(text)) and not _NO_QUESTION.search(text)
-
-
-def may_be_question(text: str) -> bool:
-    """False only if nothing in the message could make it a question."""
-    return bool(_QUESTION_CUE.search(text))
 
 
 def is_real_question(text: str) -> bool:
