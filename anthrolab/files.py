@@ -66,9 +66,13 @@ def write_atomic(path: Path, content: str | bytes) -> None:
 
 def append_line(path: Path, line: str) -> None:
     """Append one line in a single write, so that a kill leaves at most a last line without its end."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            fd = os.open(path, flags, 0o644)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fd = os.open(path, flags, 0o644)
         try:
             data = (line + "\n").encode("utf-8")
             written = os.write(fd, data)

@@ -283,7 +283,7 @@ def test_the_manifest_says_what_was_run_with_what(tmp_path: Path) -> None:
     assert settings["summary"] == manifest["hashes"]["summary"] == "rules"
     assert manifest["hashes"]["system"] == url
     assert len(manifest["code"]) == 1
-    assert {"python", "anthrolab", "openai", "polars"} <= set(manifest["versions"][0])
+    assert {"python", "anthrolab", "aiohttp", "polars"} <= set(manifest["versions"][0])
     judge = manifest["judges"]["oracle"]
     assert {"identity", "rubric", "gate", "code", "versions", "system", "params", "counts"} <= set(judge)
     assert asked["temperature"] == 0

@@ -11,7 +11,8 @@ import textwrap
 import pytest
 
 from anthrolab.files import FileError
-from anthrolab.models.calls import CallLog, CallLogError, Recorded, Usage
+from anthrolab.models.calls import CallLog, CallLogError, Recorded
+from anthrolab.models.usage import Usage
 from anthrolab.models.client import ModelError, Reply, Request
 from anthrolab.models.scripted import ScriptedModel
 from anthrolab.models.systems import Prices

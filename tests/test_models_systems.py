@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from anthrolab.models.calls import Usage
+from anthrolab.models.usage import Usage
 from anthrolab.models.client import Request
 from anthrolab.models.opening import open_model, open_models
 from anthrolab.models.scripted import serve

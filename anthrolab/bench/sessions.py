@@ -14,6 +14,7 @@ from anthrolab.cards.series import Series
 from anthrolab.files import content_hash
 from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.client import ModelError
+from anthrolab.models.engine import open_engine
 from anthrolab.models.opening import model_identity, open_models
 from anthrolab.models.structured import Ladder
 from anthrolab.models.systems import System, default_systems_path, find_partner, find_system, load_systems
@@ -98,12 +99,12 @@ async def _sessions(
     memories: dict[tuple[str, str], Memory] = dict(library.memories)
     done = run.dialogues()
     updates = {(u.after, u.owner): u for u in run.memory_updates()}
-    async with open_models() as models:
-        stage = await Stage.open(models, tested, reference, limits, state)
+    async with open_models() as models, open_engine() as engine:
+        stage = await Stage.open(models, engine, tested, reference, limits, state)
         writer, ladder = await models.client(remembers), Ladder()
         for scenario in series.sessions:
             dialogue_id = f"{name}-{scenario.id}"
-            log = CallLog(run.calls / f"{scenario.id}.jsonl")
+            log = CallLog(run.calls / f"{scenario.id}.jsonl", engine)
             salt = f"{seed}/{scenario.id}"
             try:
                 dialogue = done.get(dialogue_id)
@@ -111,7 +112,7 @@ async def _sessions(
                     table = seats(a, b, scenario, memories=memories, skills=state.skills)
                     dialogue = await stage.play(dialogue_id, table, log, salt, tested_role=role)
                     run.add_dialogue(dialogue)
-                updater = Updater(Auxiliary(Recorded(writer, log), remembers, ladder), salt)
+                updater = Updater(Auxiliary(Recorded(writer, log, engine.meter.toll(remembers, "memory")), remembers, ladder), salt)
                 for speaker, pair in owners.items():
                     update = updates.get((dialogue_id, pair[0]))
                     if update is None:
@@ -122,7 +123,8 @@ async def _sessions(
                     if update.error is not None:
                         progress(f"  {scenario.id}: {pair[0]} remembers only what was before: {update.error} (another --run asks anew)")
             except ModelError as e:
-                raise ModelError(e.fault, f"{scenario.id}: {e}; the same command goes on from here") from e
+                said = f"{scenario.id}: {e}; the same command goes on from here"
+                raise ModelError(e.fault, said, e.side, e.system) from e
             kept = sum(len(memories[pair].lines()) for pair in owners.values() if pair in memories)
             progress(
                 f"  {scenario.id}: {len(dialogue.messages)} messages, {dialogue.stop}{troubles(dialogue)}; "

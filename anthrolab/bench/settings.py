@@ -135,7 +135,7 @@ class State:
     async def summariser(self, models: Models, log: CallLog, salt: str, ladder: Ladder) -> Summariser | None:
         """The summariser of one dialogue; its calls go into the dialogue's log. `ladder`: one for all dialogues."""
         if isinstance(self.summary, System):
-            client = Recorded(await models.client(self.summary), log)
+            client = Recorded(await models.client(self.summary), log, log.engine.meter.toll(self.summary, "summary"))
             return ModelSummariser(Auxiliary(client, self.summary, ladder), salt)
         return RulesSummariser() if self.summary == "rules" else None
 

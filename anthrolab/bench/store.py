@@ -30,7 +30,7 @@ R = TypeVar("R", Dialogue, Verdict, MemoryUpdate)
 
 OWN = frozenset(
     {
-        "manifest.json", "dialogues.jsonl", "verdicts.jsonl", "gate.jsonl", "failures.jsonl", "memories.jsonl",
+        "manifest.json", "dialogues.jsonl", "verdicts.jsonl", "retests.jsonl", "gate.jsonl", "failures.jsonl", "memories.jsonl",
         "calls", "ledgers", "notebooks", ".lock", ".DS_Store", ".ipynb_checkpoints",
     }
 )  # fmt: skip

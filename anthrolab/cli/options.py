@@ -1,11 +1,14 @@
 """Options that several verbs share, and how their texts are read."""
 
 from pathlib import Path
-from typing import Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import typer
 
 from anthrolab.errors import AnthrolabError
+
+if TYPE_CHECKING:
+    from anthrolab.bench.effort import Effort
 
 RunDir = Annotated[Path, typer.Argument(help="A run folder made by `anthrolab run`.")]
 Systems = Annotated[Optional[Path], typer.Option("--systems", help="Systems file (default: data/systems.yaml).")]
@@ -17,6 +20,22 @@ MinGap = Annotated[int, typer.Option(help="Least seconds between two messages of
 FollowUps = Annotated[str, typer.Option(help="Least seconds before the 1st, 2nd ... unanswered follow-up, e.g. 5,20,60.")]
 TypingSpeed = Annotated[int, typer.Option(help="Characters a minute; tells a draft being typed from one that waits.")]
 RubricFile = Annotated[Optional[Path], typer.Option("--rubric", help="Rubric file (default: data/rubric.yaml).")]
+Cache = Annotated[
+    Optional[str], typer.Option("--cache", help="File of replies that runs share (default: replies.sqlite beside the run); none for none.")
+]
+MaxCost = Annotated[
+    Optional[float], typer.Option("--max-cost", help="USD that the whole run may cost; no request is sent beyond it.")
+]
+Deadline = Annotated[float, typer.Option("--deadline", help="Minutes that one dialogue or one verdict may take.")]
+
+
+def effort(run: Path, cache: Optional[str], max_cost: Optional[float], deadline: float) -> "Effort":
+    """What the command may take."""
+    from anthrolab.bench.effort import Effort
+    from anthrolab.bench.spend import default_cache
+
+    file = None if cache == "none" else Path(cache) if cache else default_cache(run)
+    return Effort(file, max_cost, 60 * deadline)
 
 
 def say(line: str) -> None:

@@ -6,14 +6,18 @@ from typing import Annotated, Optional
 import typer
 
 from anthrolab.cli.options import (
+    Cache,
     Cards,
+    Deadline,
     FollowUps,
+    MaxCost,
     MinGap,
     Pins,
     Skills,
     Summary,
     Systems,
     TypingSpeed,
+    effort,
     number_of_cases,
     pins,
     say,
@@ -42,8 +46,13 @@ def run(
     systems: Systems = None,
     cards: Cards = None,
     skills: Skills = None,
+    cache: Cache = None,
+    max_cost: MaxCost = None,
+    deadline: Deadline = 60,
 ) -> None:
     """Generate the dialogues of a run. Exit code 1 if some could not be had.
+
+    Ctrl-C waits a moment for replies that are paid for; the same command goes on where it stopped, also after a kill.
 
     Example: anthrolab run --system gemma-3-270m --cases 12 --max-messages 24 --run runs/quick
     """
@@ -53,7 +62,8 @@ def run(
     counts = generate(
         run, system, cases=number_of_cases(cases), samples=samples, partner=partner, max_messages=max_messages,
         window=window, pace=Pace(min_gap, seconds(follow_up_delays), typing_speed), summary=summary,
-        skills=pins(skill), seed=seed, systems_file=systems, cards_dir=cards, skills_dir=skills, progress=say,
+        skills=pins(skill), seed=seed, systems_file=systems, cards_dir=cards, skills_dir=skills,
+        effort=effort(run, cache, max_cost, deadline), progress=say,
     )  # fmt: skip
     if counts["done"] < counts["planned"]:
         raise typer.Exit(1)

@@ -15,10 +15,14 @@ _THINK_START = re.compile(r"<(?:think|thinking)>", re.IGNORECASE)
 
 
 class UnreadableAnswerError(Exception):
-    """A 200 reply without a usable answer in it; `fault` is the kind of failure, the message what was found."""
+    """A 200 reply without a usable answer in it; `fault` is the kind of failure, the message what was found.
 
-    def __init__(self, fault: Fault, found: str) -> None:
+    again: another attempt may help, since the server has answered something that it should not have.
+    """
+
+    def __init__(self, fault: Fault, found: str, *, again: bool = False) -> None:
         self.fault: Fault = fault
+        self.again = again
         super().__init__(found)
 
 
@@ -30,15 +34,16 @@ def read_answer(content: bytes, is_chat: bool) -> Reply:
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):
-        raise UnreadableAnswerError("not_json", f"answered with {describe_body(content)} where JSON is due") from None
+        found = f"answered with {describe_body(content)} where JSON is due"
+        raise UnreadableAnswerError("not_json", found, again=not _is_page(content)) from None
     if not isinstance(body, dict):
-        raise UnreadableAnswerError("not_json", "answered with JSON that is no object")
+        raise UnreadableAnswerError("not_json", "answered with JSON that is no object", again=True)
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
         if body.get("error"):
             raise UnreadableAnswerError("rejected", f"answered with an error: {describe_body(content)}")
-        raise UnreadableAnswerError("empty", "answered without any choice")
+        raise UnreadableAnswerError("empty", "answered without any choice", again=True)
     finish = choice.get("finish_reason")
     message = choice.get("message") if is_chat else {"content": choice.get("text")}
     message = message if isinstance(message, dict) else {}
@@ -48,7 +53,7 @@ def read_answer(content: bytes, is_chat: bool) -> Reply:
     told = [_text(message.get(field)) for field in ("reasoning", "reasoning_content")]
     reasoning = "\n".join(dict.fromkeys(part for part in (*told, thought) if part)) or None
     if is_chat and not text.strip() and reasoning is None:
-        raise UnreadableAnswerError("empty", f"answered with an empty message (finish_reason {finish})")
+        raise UnreadableAnswerError("empty", f"answered with an empty message (finish_reason {finish})", again=True)
     usage = _mapping(body.get("usage"))
     cached = _count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
     if cached is None:
@@ -97,8 +102,7 @@ def describe_body(content: bytes, limit: int = 200) -> str:
     text = content.decode("utf-8", errors="replace").strip()
     if not text:
         return "an empty body"
-    head = text[:500].lower()
-    if head.startswith("<") and ("<html" in head or "<!doctype" in head):
+    if _is_page(content):
         title = re.search(r"<title>(.*?)</title>", text, re.DOTALL | re.IGNORECASE)
         return f"an HTML page ('{_shorten(title[1], 60)}')" if title else "an HTML page"
     try:
@@ -106,6 +110,11 @@ def describe_body(content: bytes, limit: int = 200) -> str:
     except ValueError:
         return f"text that is no JSON ('{_shorten(text, 80)}')"
     return f"'{_shorten(_words(body), limit)}'"
+
+
+def _is_page(content: bytes) -> bool:
+    head = content.lstrip()[:500].lower()
+    return head.startswith(b"<") and (b"<html" in head or b"<!doctype" in head)
 
 
 def _words(body: object) -> str:

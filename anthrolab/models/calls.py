@@ -3,67 +3,49 @@
 import asyncio
 import json
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from anthrolab.errors import AnthrolabError
 from anthrolab.files import append_line, cut_torn_line, whole_lines
-from anthrolab.models.client import ModelClient, Reply, Request
+from anthrolab.models.client import ModelClient, ModelError, Reply, Request
+from anthrolab.models.engine import Engine
+from anthrolab.models.spend import Toll
+from anthrolab.models.usage import Usage
+
+REPLY = ("text", "reasoning", "finish_reason", "prompt_tokens", "cached_tokens", "completion_tokens")
+"""A reply's fields in the log."""
 
 
 class CallLogError(AnthrolabError):
     """A call log that is damaged somewhere else than in its last line."""
 
 
-@dataclass(frozen=True)
-class Usage:
-    """Tokens used by a number of calls; `uncounted` calls came without counts and stand in no sum."""
-
-    calls: int = 0
-    uncounted: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    completion_tokens: int = 0
-
-    def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            self.calls + other.calls,
-            self.uncounted + other.uncounted,
-            self.prompt_tokens + other.prompt_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.completion_tokens + other.completion_tokens,
-        )
-
-    @classmethod
-    def of(cls, reply: Reply) -> "Usage":
-        """The usage of one call."""
-        if reply.prompt_tokens is None or reply.completion_tokens is None:
-            return cls(calls=1, uncounted=1)
-        return cls(1, 0, reply.prompt_tokens, reply.cached_tokens or 0, reply.completion_tokens)
-
-
 class CallLog:
     """An append-only JSONL file of calls, one a line:
 
-        {"key", "identity", "model", "messages" | "prompt", "params", "salt",
+        {"key", "identity", "model", "system", "side", "messages" | "prompt", "params", "salt",
          "reply": {"text", "reasoning", "finish_reason", "prompt_tokens", "cached_tokens", "completion_tokens"},
-         "seconds"}
+         "seconds", "failed": [faults of earlier attempts], "redrawn": [tokens of replies among them],
+         "reused": true where the shared cache had the reply}
 
-    A last line without its end (the writer was killed) is cut off on opening. One process at a time may have a
-    log open. `asked` and `answered` count this process's requests: put to a model, and answered from the file.
+    The last three, and system and side (tested, partner, judge, ...), stand only where there is something to say. A last
+    line without its end (the writer was killed) is cut off on opening. One process at a time may have a log open.
+    `asked` and `answered` count this process's requests: put to a model, and answered from the file or the engine's cache.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, engine: Engine | None = None) -> None:
         self.path = path
+        self.engine = engine or Engine()
         self.asked = 0
         self.answered = 0
         self._replies: dict[str, Reply] = {}
         self._usage: dict[tuple[str, str], Usage] = {}
         self._pending: dict[str, asyncio.Task[Reply]] = {}
         self._torn = False
-        cut_torn_line(path)
         if path.exists():
+            cut_torn_line(path)
             for number, line in enumerate(whole_lines(path), 1):
                 self._read(line, number)
 
@@ -81,18 +63,27 @@ class CallLog:
         ]
         return sum(chosen, Usage())
 
-    def add(self, request: Request, identity: str, reply: Reply, seconds: float) -> Reply:
+    def add(self, request: Request, identity: str, reply: Reply, seconds: float, *, reused: bool = False) -> Reply:
         """Append a call and return the reply with its key in `call`; FileError if it cannot be written."""
-        key = request.key(identity)
+        return self._add(request, request.key(identity), identity, reply, seconds, reused)
+
+    def _add(self, request: Request, key: str, identity: str, reply: Reply, seconds: float, reused: bool) -> Reply:
         kept = replace(reply, call=key)
-        fields = asdict(kept)
-        del fields["call"]
         row: dict[str, Any] = {"key": key, "identity": identity, "model": request.model}
+        if request.toll is not None:
+            row |= {"system": request.toll.system, "side": request.toll.side}
         if request.messages is not None:
             row["messages"] = [dict(m) for m in request.messages]
         else:
             row["prompt"] = request.prompt
-        row |= {"params": dict(request.params), "salt": request.salt, "reply": fields, "seconds": round(seconds, 3)}
+        row |= {"params": dict(request.params), "salt": request.salt, "reply": {f: getattr(kept, f) for f in REPLY}}
+        row["seconds"] = round(seconds, 3)
+        if kept.failed:
+            row["failed"] = kept.failed
+        if any(kept.redrawn):
+            row["redrawn"] = kept.redrawn
+        if reused:
+            row["reused"] = True
         if self._torn:
             cut_torn_line(self.path)
         self._torn = True  # until the whole line is there: a full disk leaves half of one
@@ -113,16 +104,26 @@ class CallLog:
             return known
         task = self._pending.get(key)
         if task is None:
-            task = asyncio.create_task(self._ask(client, request))
+            cached = self.engine.cache.get(key) if self.engine.cache else None
+            if cached is not None:
+                self.answered += 1
+                if request.toll is not None:
+                    request.toll.reused += 1
+                return self._add(request, key, client.identity, cached, 0.0, True)
+            task = asyncio.create_task(self._ask(client, request, key))
             self._pending[key] = task
+            self.engine.watch(task)
             task.add_done_callback(lambda done: self._settle(key, done))
         return await asyncio.shield(task)
 
-    async def _ask(self, client: ModelClient, request: Request) -> Reply:
+    async def _ask(self, client: ModelClient, request: Request, key: str) -> Reply:
         self.asked += 1
         start = time.perf_counter()
         reply = await client.ask(request)
-        return self.add(request, client.identity, reply, time.perf_counter() - start)
+        kept = self._add(request, key, client.identity, reply, time.perf_counter() - start, False)
+        if self.engine.cache is not None:
+            self.engine.cache.put(key, kept)
+        return kept
 
     def _settle(self, key: str, done: asyncio.Task[Reply]) -> None:
         del self._pending[key]
@@ -138,7 +139,9 @@ class CallLog:
     def _read(self, line: str, number: int) -> None:
         try:
             row = json.loads(line)
-            self._keep(row["identity"], row["model"], Reply(**row["reply"], call=row["key"]))
+            failed, redrawn = tuple(row.get("failed", ())), tuple(row.get("redrawn", (0, 0)))
+            reply = Reply(**row["reply"], call=row["key"], failed=failed, redrawn=redrawn)
+            self._keep(row["identity"], row["model"], reply)
         except (ValueError, KeyError, TypeError) as e:
             raise CallLogError(
                 f"{self.path}: line {number}: no call record ({type(e).__name__}: {e}); "
@@ -147,11 +150,15 @@ class CallLog:
 
 
 class Recorded:
-    """A `ModelClient` that answers from a call log and asks the client behind it only for what is not there."""
+    """A `ModelClient` that answers from a call log and asks the client behind it only for what is not there.
 
-    def __init__(self, client: ModelClient, log: CallLog) -> None:
+    toll: the account that pays for its calls, whose system they are logged under.
+    """
+
+    def __init__(self, client: ModelClient, log: CallLog, toll: Toll | None = None) -> None:
         self.client = client
         self.log = log
+        self.toll = toll
 
     @property
     def identity(self) -> str:
@@ -160,4 +167,10 @@ class Recorded:
 
     async def ask(self, request: Request) -> Reply:
         """The reply, with `call` set to its key in the log."""
-        return await self.log.ask(self.client, request)
+        if self.toll is None:
+            return await self.log.ask(self.client, request)
+        try:
+            return await self.log.ask(self.client, replace(request, toll=self.toll))
+        except ModelError as e:
+            e.side, e.system = self.toll.side, self.toll.system
+            raise

@@ -2,22 +2,36 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from anthrolab.errors import AnthrolabError
 from anthrolab.files import content_hash
 
-Fault = Literal["unreachable", "timeout", "rate_limited", "server_error", "rejected", "not_json", "empty", "refusal", "no_reply"]
+if TYPE_CHECKING:
+    from anthrolab.models.spend import Toll
+
+Fault = Literal[
+    "unreachable", "timeout", "rate_limited", "server_error", "rejected", "not_json", "empty", "refusal", "no_reply",
+    "over_budget", "deadline",
+]  # fmt: skip
+"""`over_budget`: the command may spend no more money; `deadline`: a whole dialogue or verdict took longer than it may."""
+
+Trouble = Literal[Fault, "length", "thought_only"]
+"""What was wrong with an attempt that another one followed: a fault, a reply that the length cap cut, or one that is
+nothing but reasoning."""
 
 
 class ModelError(AnthrolabError):
     """No usable reply came back within the request's retry budget; `fault` says which kind of failure it was.
 
-    This is nobody's answer: the case or the judgement stays to be done, and nothing is scored.
+    This is nobody's answer: the case or the judgement stays to be done, and nothing is scored. `side` and `system` say
+    whose model it was, where that is known.
     """
 
-    def __init__(self, fault: Fault, message: str) -> None:
+    def __init__(self, fault: Fault, message: str, side: str | None = None, system: str | None = None) -> None:
         self.fault = fault
+        self.side = side
+        self.system = system
         super().__init__(message)
 
 
@@ -36,7 +50,7 @@ class Request:
     `params` go into the request body as they are (temperature, max_tokens, response_format, grammar, ...).
     `salt` tells apart calls whose content is equal but which must be drawn anew (sample index, re-ask number).
     `spent` is shared by requests that have one retry budget together, such as an ask and its re-ask; the first
-    attempt of a request is always made. It is no part of the request's content.
+    attempt of a request is always made. `toll` is the account that pays for it. Both are no part of its content.
     """
 
     model: str
@@ -45,6 +59,7 @@ class Request:
     params: Mapping[str, Any] = field(default_factory=dict)
     salt: str = ""
     spent: Spent | None = field(default=None, compare=False, repr=False)
+    toll: "Toll | None" = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if (self.messages is None) == (self.prompt is None):
@@ -66,7 +81,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back. `text` has no reasoning in it; token counts are None where the server does not say."""
+    """What came back. `text` has no reasoning in it; token counts are None where the server does not say.
+
+    `failed`: what was wrong with the attempts before the one that gave this reply; `redrawn`: prompt and completion
+    tokens of replies among them.
+    """
 
     text: str
     reasoning: str | None = None
@@ -75,11 +94,18 @@ class Reply:
     cached_tokens: int | None = None
     completion_tokens: int | None = None
     call: str | None = None
+    failed: tuple[Trouble, ...] = ()
+    redrawn: tuple[int, int] = (0, 0)
 
     @property
     def truncated(self) -> bool:
         """True if the server stopped at the length cap."""
         return self.finish_reason == "length"
+
+    @property
+    def thought_only(self) -> bool:
+        """True if nothing was said and something was thought."""
+        return not self.text.strip() and self.reasoning is not None
 
 
 class ModelClient(Protocol):

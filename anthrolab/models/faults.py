@@ -5,26 +5,27 @@ import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from anthrolab.models.answers import describe_body
 from anthrolab.models.client import Fault
-
-if TYPE_CHECKING:
-    import openai
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
 class Failure:
-    """One failed attempt: which fault, what was seen, whether trying again can help, and after how many seconds."""
+    """One failed attempt: which fault, what was seen, whether trying again can help, and after how many seconds.
+
+    billed: the server may have worked on it, and may charge for it; busy: it says or shows that it has too much to do.
+    """
 
     fault: Fault
     seen: str
     again: bool
     wait: float | None = None
+    billed: bool = False
+    busy: bool = False
 
 
 FIXES: dict[Fault, str] = {
@@ -37,6 +38,8 @@ FIXES: dict[Fault, str] = {
     "empty": "check max_tokens and the server's filters, or use another model",
     "refusal": "the model's provider declined; change the scenario or use another model",
     "no_reply": "try again",
+    "over_budget": "raise --max-cost",
+    "deadline": "raise --deadline, or look why the server is slow",
 }
 
 
@@ -56,23 +59,21 @@ def is_loopback(url: str) -> bool:
     return host in LOOPBACK or host.startswith("127.")
 
 
-def status_failure(error: "openai.APIStatusError", now: float) -> Failure:
-    """The failure behind a 4xx or 5xx answer. `now` is the time (seconds since 1970) for a dated Retry-After."""
-    status = error.status_code
-    seen = f"answered {status} with {describe_body(error.response.content)}"
-    wait = retry_after(error.response.headers, now)
+def status_failure(status: int, headers: Mapping[str, str], body: bytes, now: float) -> Failure:
+    """The failure behind an answer that is not 200. `now` is the time (seconds since 1970) for a dated Retry-After."""
+    seen = f"answered {status} with {describe_body(body)}"
+    wait = retry_after(headers, now)
     if status == 429:
-        return Failure("rate_limited", seen, True, wait)
+        return Failure("rate_limited", seen, True, wait, busy=True)
     if status >= 500:
-        return Failure("server_error", seen, True, wait)
+        return Failure("server_error", seen, True, wait, busy=status == 503)
     return Failure("rejected", seen, status in (408, 409), wait)
 
 
 def connection_failure(error: BaseException, seconds: float) -> Failure:
     """The failure behind a connection that did not come about, broke, or stayed silent for `seconds`.
 
-    Read from the chain of causes: aiohttp's own exception is at its end, and the layers above it call a reset
-    a timeout.
+    Read from the chain of causes: the system's own error stands inside aiohttp's.
     """
     import aiohttp
 
@@ -84,7 +85,7 @@ def connection_failure(error: BaseException, seconds: float) -> Failure:
     if has(aiohttp.ConnectionTimeoutError):
         return Failure("unreachable", "cannot be reached: no connection came about in time", True)
     if has(TimeoutError):
-        return Failure("timeout", f"gave no answer within {seconds:g} s", True)
+        return Failure("timeout", f"gave no answer within {seconds:g} s", True, billed=True, busy=True)
     if has(aiohttp.ClientConnectorDNSError, socket.gaierror):
         return Failure("unreachable", "cannot be reached: its host name is not known", True)
     if has(aiohttp.ClientSSLError):
@@ -97,7 +98,7 @@ def connection_failure(error: BaseException, seconds: float) -> Failure:
         return Failure("unreachable", "cannot be reached", True)
     if has(aiohttp.InvalidURL):
         return Failure("unreachable", "is no address that can be called", False)
-    return Failure("unreachable", "broke the connection off before its answer was whole", True)
+    return Failure("unreachable", "broke the connection off before its answer was whole", True, billed=True)
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from anthrolab.models.client import ModelClient
 from anthrolab.models.endpoint import Budget, Endpoint
 from anthrolab.models.faults import public_url
+from anthrolab.models.flow import Flow
 from anthrolab.models.local import EmbeddedServer, find_model
 from anthrolab.models.systems import System, SystemsError
 
@@ -28,16 +29,21 @@ class Models:
         if system.embedded:
             way: tuple[object, ...] = ("embedded", system.model, system.timeout_s, system.retries)
         else:
-            way = (system.endpoint, system.api_key_env, system.timeout_s, system.retries, system.concurrency)
+            way = (system.endpoint, system.api_key_env, system.timeout_s, system.retries, system.most_at_once)
         if way not in self._clients:
             made = await self._embedded(system) if system.embedded else remote_client(system)
             self._clients[way] = await self._stack.enter_async_context(made)
         return self._clients[way]
 
+    @property
+    def flows(self) -> list[Flow]:
+        """The flows of all endpoints that are open."""
+        return [client.flow for client in self._clients.values()]
+
     async def _embedded(self, system: System) -> Endpoint:
         server = self._servers.get(system.model)
         if server is None:
-            server = EmbeddedServer(system.model, context=system.context, slots=system.concurrency)
+            server = EmbeddedServer(system.model, context=system.context, slots=system.most_at_once)
             self._servers[system.model] = await self._stack.enter_async_context(server)
         return server.client(budget_of(system))
 
@@ -63,7 +69,7 @@ def model_identity(system: System) -> str:
 
 def remote_client(system: System) -> Endpoint:
     """The client of a system on a server of its own; SystemsError if its key is not set."""
-    return Endpoint(system.endpoint, api_key=read_key(system), budget=budget_of(system), concurrency=system.concurrency)
+    return Endpoint(system.endpoint, api_key=read_key(system), budget=budget_of(system), concurrency=system.most_at_once)
 
 
 def budget_of(system: System) -> Budget:

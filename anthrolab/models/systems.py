@@ -19,8 +19,8 @@ from pydantic import (
 
 from anthrolab.errors import AnthrolabError
 from anthrolab.files import data_dir
-from anthrolab.models.calls import Usage
 from anthrolab.models.client import Request
+from anthrolab.models.usage import Usage
 from anthrolab.yaml_files import YamlError, explain, read_yaml, suggest
 
 RESERVED = ("model", "messages", "prompt", "stream", "n", "max_tokens", "max_completion_tokens")
@@ -34,6 +34,12 @@ SAMPLERS = (
 
 NO_EFFORTS = ("none", "minimal", "low")
 """Values of `reasoning_effort` that may stand for no thinking: not every model that has the field can be told "none"."""
+
+MOST_AT_ONCE, EMBEDDED_SLOTS = 256, 4
+"""Requests at once where a system does not say."""
+
+OPERATION = ("prices", "api_key_env", "timeout_s", "retries", "concurrency")
+"""Fields that change how a system is reached and what it costs, and nothing of what it says."""
 
 SystemName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
@@ -93,8 +99,9 @@ class System(BaseModel):
     api_key_env: str | None = Field(default=None, description="the environment variable that holds the key")
     timeout_s: float = Field(default=120.0, gt=0, allow_inf_nan=False, description="seconds of one attempt")
     retries: int = Field(default=3, ge=0, le=20, description="further attempts after the first")
-    concurrency: int = Field(
-        default=8, ge=1, le=4096, description="requests at once; embedded: the slots of its server"
+    concurrency: int | None = Field(
+        default=None, ge=1, le=4096,
+        description="most requests at once, to which their number grows while the server keeps up; embedded: the slots of its server; null: 256, embedded 4",
     )
     context: int = Field(default=4096, ge=256, description="embedded only: tokens that one request may have")
 
@@ -102,6 +109,11 @@ class System(BaseModel):
     def embedded(self) -> bool:
         """True if its server runs inside this process."""
         return self.endpoint == "embedded"
+
+    @property
+    def most_at_once(self) -> int:
+        """The most requests at once; the slots of the embedded server."""
+        return self.concurrency or (EMBEDDED_SLOTS if self.embedded else MOST_AT_ONCE)
 
     def request(
         self,

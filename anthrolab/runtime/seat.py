@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from anthrolab.cards.memory import Memory
 from anthrolab.cards.persona import Persona
@@ -82,6 +83,7 @@ class Seat:
         return f"[{self.clock(message.at_s):%H:%M:%S}] {self.name_of(message.speaker)}: {shown(message.content)}"
 
 
+@lru_cache(maxsize=8192)  # a message is shown at every ask until it leaves the window
 def shown(content: str) -> str:
     """A message or a draft as a prompt shows it: inert, on one line, at most `SHOWN_CHARS` of it."""
     if len(content) <= SHOWN_CHARS:

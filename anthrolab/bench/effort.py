@@ -1,0 +1,40 @@
+"""What a command may take: money, time, and replies that other runs have had already."""
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from anthrolab.bench.spend import cost_so_far
+from anthrolab.bench.store import Run, RunError
+from anthrolab.models.engine import Engine, open_engine
+from anthrolab.models.systems import System
+
+DEADLINE_S = 3600.0
+"""Seconds that one dialogue or one verdict may take unless something else is said."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """cache: the SQLite file of replies that runs share; None for none.
+    max_cost: USD that the whole run may cost, earlier commands included; None for no limit.
+    deadline_s: seconds that one dialogue or one verdict may take.
+    """
+
+    cache: Path | None = None
+    max_cost: float | None = None
+    deadline_s: float = DEADLINE_S
+
+    def __post_init__(self) -> None:
+        if self.max_cost is not None and not 0 <= self.max_cost < float("inf"):
+            raise RunError(f"--max-cost {self.max_cost}: USD, at least 0")
+        if not 0 < self.deadline_s < float("inf"):
+            raise RunError(f"--deadline {self.deadline_s / 60:g}: minutes, more than 0")
+
+    def engine(self, run: Run, *systems: System) -> AbstractAsyncContextManager[Engine]:
+        """The engine of a command on a run; what the run has cost is read from its call logs if there is a limit."""
+        spent = 0.0 if self.max_cost is None else cost_so_far(run, {s.name: s.prices for s in systems})
+        return open_engine(self.cache, self.max_cost, spent)
+
+
+NO_LIMIT = Effort()
+"""No cache, no limit on money, an hour for an item."""

@@ -1,0 +1,78 @@
+"""What a run has cost so far, from its call logs: calls, tokens, money, and attempts that went wrong on the way."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from anthrolab.bench.store import Run
+from anthrolab.files import whole_lines
+from anthrolab.models.calls import CallLogError
+from anthrolab.models.client import Reply
+from anthrolab.models.systems import Prices
+from anthrolab.models.usage import Usage
+
+
+@dataclass
+class Spent:
+    """One system on one side of a run (tested, partner, summary, memory, or the judge's).
+
+    usage: its replies, without those that came from the shared cache, which are counted in `reused`; redrawn: tokens
+    (prompt, completion) of replies that were drawn anew; troubles: attempts that another one followed, by what was
+    wrong; seconds: the model's time, summed over calls.
+    """
+
+    side: str
+    system: str
+    usage: Usage = field(default_factory=Usage)
+    reused: int = 0
+    redrawn: tuple[int, int] = (0, 0)
+    troubles: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+    def cost(self, prices: Prices | None) -> float | None:
+        """USD of all replies, those drawn anew included; None without prices. Attempts without a reply are not in it."""
+        if prices is None:
+            return None
+        return prices.cost(self.usage) + prices.cost(Usage(0, 0, self.redrawn[0], 0, self.redrawn[1]))
+
+
+def read_spend(run: Run) -> list[Spent]:
+    """What each system did in a run, tested side first; CallLogError for a damaged log."""
+    found: dict[tuple[str, str], Spent] = {}
+    for path in sorted(run.calls.glob("*.jsonl")) if run.calls.is_dir() else ():
+        for number, line in enumerate(whole_lines(path), 1):
+            try:
+                row = json.loads(line)
+                _add(found, row, "judge" if path.name.startswith("judge-") else "unknown")
+            except (ValueError, KeyError, TypeError) as e:
+                raise CallLogError(f"{path}: line {number}: no call record ({e!r}); remove that line") from e
+    order = ("tested", "partner")
+    return sorted(found.values(), key=lambda s: (order.index(s.side) if s.side in order else len(order), s.side, s.system))
+
+
+def _add(found: dict[tuple[str, str], Spent], row: Mapping[str, Any], side: str) -> None:
+    key = (row.get("side", side), row.get("system", row["model"]))
+    spent = found.setdefault(key, Spent(*key))
+    if row.get("reused"):
+        spent.reused += 1
+        return
+    reply = row["reply"]
+    counts = {name: reply[name] for name in ("prompt_tokens", "cached_tokens", "completion_tokens")}
+    spent.usage += Usage.of(Reply("", **counts))
+    prompt, completion = row.get("redrawn", (0, 0))
+    spent.redrawn = (spent.redrawn[0] + prompt, spent.redrawn[1] + completion)
+    spent.troubles.update(row.get("failed", ()))
+    spent.seconds += row["seconds"]
+
+
+def cost_so_far(run: Run, prices: Mapping[str, Prices | None]) -> float:
+    """USD that a run has cost, by the prices of its systems; what has none costs nothing."""
+    return sum(spent.cost(prices.get(spent.system)) or 0.0 for spent in read_spend(run))
+
+
+def default_cache(run_dir: Path) -> Path:
+    """Where the replies lie that runs in one folder share."""
+    return run_dir.resolve().parent / "replies.sqlite"

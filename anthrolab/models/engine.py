@@ -1,0 +1,51 @@
+"""What all model calls of one command share: the reply cache, the meter, and the calls under way."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from anthrolab.models.cache import ReplyCache
+from anthrolab.models.spend import Meter
+
+GRACE_S = 15.0
+"""How long a command that is stopped waits for replies that are under way: they are paid for."""
+
+
+@dataclass
+class Engine:
+    """To be had from `open_engine`. `cache` is None where no cache is wanted."""
+
+    cache: ReplyCache | None = None
+    meter: Meter = field(default_factory=Meter)
+    under_way: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    def watch(self, call: asyncio.Task[Any]) -> None:
+        """Have a call waited for at the end, whoever asked for it."""
+        self.under_way.add(call)
+        call.add_done_callback(self.under_way.discard)
+
+    async def drain(self, seconds: float = GRACE_S) -> None:
+        """Let nothing more begin, and wait for the calls under way, at most so long."""
+        self.meter.close()
+        if self.under_way:
+            await asyncio.wait(set(self.under_way), timeout=seconds)
+
+
+@asynccontextmanager
+async def open_engine(cache: Path | None = None, max_cost: float | None = None, spent: float = 0.0) -> AsyncIterator[Engine]:
+    """The engine of one command. `max_cost`: USD, of which `spent` are gone already.
+
+    However the command ends, replies that are on their way are waited for (a while), so that they reach their call logs.
+    """
+    engine = Engine(ReplyCache(cache) if cache else None, Meter(max_cost, spent))
+    try:
+        try:
+            yield engine
+        finally:
+            await engine.drain()
+    finally:
+        if engine.cache is not None:
+            engine.cache.close()
