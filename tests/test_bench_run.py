@@ -120,11 +120,14 @@ def test_a_dead_endpoint_fails_the_cases_and_judges_nobody(tmp_path: Path, serve
     assert sum(manifest["counts"][k] for k in ("done", "failed", "missing")) == manifest["counts"]["planned"] == 4
     rows = [json.loads(line) for line in (run / "failures.jsonl").read_text("utf-8").splitlines()]
     assert {row["fault"] for row in rows} == {"unreachable"}
+    assert {row["system"] for row in rows} == {"toy"} and {row["side"] for row in rows} <= {"tested", "partner"}
     assert Run(run).dialogues() == {}
     # With the endpoint mended the same command goes on: nothing was had under the old settings.
     write_systems(tmp_path / "systems.yaml", server.url)
     assert generate(run, "toy", cases=4, max_messages=4, systems_file=systems, progress=quiet)["done"] == 4
-    write_systems(tmp_path / "systems.yaml", server.url, retries=1)
+    write_systems(tmp_path / "systems.yaml", server.url, retries=1, concurrency=9, timeout_s=9.0)  # nothing of what it says
+    assert generate(run, "toy", cases=4, max_messages=4, systems_file=systems, progress=quiet)["done"] == 4
+    write_systems(tmp_path / "systems.yaml", server.url, max_tokens=99)
     with pytest.raises(RunError, match=r"settings\.system"):
         generate(run, "toy", cases=4, max_messages=4, systems_file=systems, progress=quiet)
 
@@ -287,6 +290,8 @@ def test_a_full_disk_is_one_clear_line(tmp_path: Path, server: Served) -> None:
     command = f"ulimit -f 8; trap '' XFSZ; exec '{sys.executable}' -m anthrolab run --system toy --cases 4 "
     command += f"--run '{tmp_path / 'r'}' --systems '{systems}'"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert result.returncode == 2 and "cannot be used as the reply cache" in result.stderr and "Traceback" not in result.stderr
+    result = subprocess.run(["bash", "-c", f"{command} --cache none"], capture_output=True, text=True)
     assert result.returncode == 2, result.stderr
     assert "cannot be written (" in result.stderr
     assert "free some space" in result.stderr

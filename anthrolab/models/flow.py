@@ -23,9 +23,6 @@ STEP = 0.1
 LEAST_WINDOW = 8
 """Answers that make a window, or as many as the limit if that is more."""
 
-FORGET = 1.02
-"""By this factor the quickest window's seconds grow with each window, so that one lucky window is not for ever."""
-
 RESERVE = 1.5
 """Requests under way and waiting, as a multiple of the limit, that a server should have to choose from."""
 
@@ -140,7 +137,7 @@ class Flow:
         if self._window[0] < max(LEAST_WINDOW, self.limit):
             return
         mean = self._window[1] / self._window[0]
-        self._best = min(self._best * FORGET, mean)
+        self._best = min(self._best, mean)
         if mean > HOLD * self._best:
             self._quick_start = False
         elif self._full:
