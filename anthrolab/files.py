@@ -1,6 +1,7 @@
 """Files, written so that a reader never sees half of one."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -126,6 +127,8 @@ def only_one(folder: Path, busy: AnthrolabError) -> Iterator[None]:
 
 def unwritable(path: Path, error: OSError) -> FileError:
     """A write error as one line with a fix."""
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return FileError(f"{path}: cannot be written ({error.strerror}); allow more with `ulimit -n 8192`, or lower concurrency")
     return FileError(
         f"{path}: cannot be written ({error.strerror}); free some space or choose a folder that you may write to"
     )

@@ -1,10 +1,12 @@
 """Two small people and a scenario, for tests that need any card at all."""
 
+import json
 import shutil
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from anthrolab.cards.library import default_cards_dir
+from anthrolab.cards.library import Library, default_cards_dir
 from anthrolab.cards.persona import ExpressionHabits, HardFacts, Persona
 from anthrolab.cards.scenario import Opener, Scenario, Side, Sides
 from anthrolab.runtime.dialogue import Speaker
@@ -67,4 +69,19 @@ def copy_cards(folder: Path) -> Path:
     for name in ("personas", "scenarios"):
         shutil.copytree(default_cards_dir() / name, folder / name)
     shutil.copy(default_cards_dir() / "bindings.yaml", folder)
+    return folder
+
+
+def small_cards(folder: Path, library: Library, bindings: Sequence[str]) -> Path:
+    """A folder with these bindings of the shipped cards and what they need, and nothing else."""
+    source = default_cards_dir()
+    wanted = [library.bindings[b] for b in bindings]
+    chosen = {"personas": {p for b in wanted for p in (b.persona_a, b.persona_b)}, "scenarios": {b.scenario for b in wanted}}
+    for kind, ids in chosen.items():
+        (folder / kind).mkdir(parents=True)
+        for path in (source / kind).glob("*.yaml"):
+            if path.stem in ids:
+                shutil.copy(path, folder / kind)
+    rows = [b.model_dump(mode="json", exclude_defaults=True) for b in wanted]
+    (folder / "bindings.yaml").write_text(json.dumps({"bindings": rows}, ensure_ascii=False), encoding="utf-8")
     return folder

@@ -158,3 +158,16 @@ def test_the_text_wins_over_the_thought() -> None:
 def test_every_text_of_an_object_can_be_written_to_a_file() -> None:
     found = read('{"\\ud83d": ["笑\\ude02", "\\ud83d\\ude02"]}')
     assert found == Found({"\ufffd": ["笑\ufffd", "😂"]}, None, "half characters replaced")
+
+
+@given(st.dictionaries(st.text(max_size=6), st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=8), lambda x: st.lists(x, max_size=3) | st.dictionaries(st.text(max_size=3), x, max_size=3), max_leaves=8), max_size=4), st.sampled_from([",", ", "]))
+def test_plain_json_is_read_as_the_slow_reader_reads_it(value: dict[str, object], comma: str) -> None:
+    text = json.dumps(value, ensure_ascii=False, separators=(comma, ":"))
+    fast, slow = read_object(Reply(text)), read_object(Reply(f"好 {text}"))
+    assert fast.value == slow.value == (value if fast.value is not None else None) or "half characters" in (fast.recovered or "")
+    assert (fast.recovered or "") == (slow.recovered or "").removesuffix("words around the JSON dropped").removesuffix("; ")
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": NaN}', "{" * 150 + "}" * 150, '{"a": ' + "9" * 5000 + "}", '{"a": 1}{"a": 2}', '{"a": 1'])
+def test_what_is_no_plain_object_is_refused_as_before(text: str) -> None:
+    assert read_object(Reply(text)).value is None

@@ -218,9 +218,11 @@ class Endpoint:
         """The session with its connections, opened in the loop that first asks."""
         import aiohttp
 
+        from anthrolab.models.connections import Connections
+
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),
+                connector=Connections(limit=0),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
                 headers={
                     "Authorization": f"Bearer {self._secret or NO_KEY}",

@@ -1,6 +1,7 @@
 """What all model calls of one command share: the reply cache, the meter, and the calls under way."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,6 +13,10 @@ from anthrolab.models.spend import Meter
 
 GRACE_S = 15.0
 """How long a command that is stopped waits for replies that are under way: they are paid for."""
+
+
+MANY_FILES = 10240
+"""Open files that are enough for thousands of requests (the most that macOS gives)."""
 
 
 @dataclass
@@ -34,12 +39,24 @@ class Engine:
             await asyncio.wait(set(self.under_way), timeout=seconds)
 
 
+def _allow_many_files() -> None:
+    """Raise the limit on open files as far as the system lets us: every request under way is a connection."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, MANY_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(ValueError, OSError):  # refused: then fewer connections must do
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 @asynccontextmanager
 async def open_engine(cache: Path | None = None, max_cost: float | None = None, spent: float = 0.0) -> AsyncIterator[Engine]:
     """The engine of one command. `max_cost`: USD, of which `spent` are gone already.
 
     However the command ends, replies that are on their way are waited for (a while), so that they reach their call logs.
     """
+    _allow_many_files()
     engine = Engine(ReplyCache(cache) if cache else None, Meter(max_cost, spent))
     try:
         try:

@@ -6,6 +6,7 @@ full-width marks. A reply is read once, from left to right: text outside bracket
 rewritten token by token as strict JSON, and `json` says whether that is grammatical.
 """
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -95,6 +96,12 @@ def _one_object(text: str, labels: list[str]) -> dict[str, Any]:
         else:
             labels.append("JSON unpacked from a JSON string")
             return _one_object(inner, labels)
+    if text.lstrip().startswith("{") and text.count("{") + text.count("[") <= MAX_DEPTH:
+        own: list[str] = []
+        with contextlib.suppress(_UnreadableError):  # what is not plain JSON is read from left to right, below
+            value = _load(text, own)
+            labels.extend(own)
+            return _whole(value, labels)
     objects: list[dict[str, Any]] = []
     outside: list[str] = []
     at = 0
