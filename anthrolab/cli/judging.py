@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from anthrolab.cli.options import Cards, RubricFile, RunDir, Systems, say
+from anthrolab.cli.options import Cache, Cards, Deadline, MaxCost, RubricFile, RunDir, Systems, effort, say
 from anthrolab.errors import AnthrolabError
 
 app = typer.Typer()
@@ -20,8 +20,11 @@ def judge(
     rubric: RubricFile = None,
     systems: Systems = None,
     cards: Cards = None,
+    cache: Cache = None,
+    max_cost: MaxCost = None,
+    deadline: Deadline = 60,
 ) -> None:
-    """Gate and judge a run and write its ledger.
+    """Gate and judge a run and write its ledger. A judge of the tested system's family is warned about.
 
     Exit code 1 if a case is not done or a verdict is incomplete, 2 if the judge answered nothing that can be used.
 
@@ -29,11 +32,28 @@ def judge(
     """
     from anthrolab.bench.judge import judge_run
 
-    counts = judge_run(run, judge, rubric_file=rubric, systems_file=systems, cards_dir=cards, progress=say)
+    _warn_of_family(run, judge, systems)
+    counts = judge_run(
+        run, judge, rubric_file=rubric, systems_file=systems, cards_dir=cards,
+        effort=effort(run, cache, max_cost, deadline), progress=say,
+    )  # fmt: skip
     if counts["boxes"] and not counts["assessed"]:
         raise AnthrolabError(f"judge {judge} answered no checkbox in a usable way; look into {run}/verdicts.jsonl")
     if counts["incomplete"] or counts["done"] < counts["planned"]:
         raise typer.Exit(1)
+
+
+def _warn_of_family(run: Path, judge: str, systems: Optional[Path]) -> None:
+    """Before anything is asked (and paid for)."""
+    from anthrolab.bench.judge import RULES
+    from anthrolab.bench.store import Run
+    from anthrolab.models.family import same_family
+    from anthrolab.models.systems import default_systems_path, find_system, load_systems
+
+    if judge != RULES:
+        asked = find_system(load_systems(systems or default_systems_path()), judge)
+        if line := same_family(asked, Run(run).manifest()["settings"]["system"]):
+            say(f"warning: {line}")
 
 
 @app.command()
@@ -112,6 +132,53 @@ def judge_check(
     )  # fmt: skip
     typer.echo(judge_check_text(checked))
     if not checked.fitness.fit:
+        raise typer.Exit(1)
+
+
+@app.command()
+def agreement(
+    run: RunDir,
+    judges: Annotated[str, typer.Option(help="Two judges whose verdicts stand in the run, with a comma between (default: every two).")] = "",
+    retest: Annotated[str, typer.Option(help="A judge of the run that is to judge some of it again.")] = "",
+    dialogues: Annotated[int, typer.Option(min=1, help="How many dialogues it judges again.")] = 20,
+    seed: Annotated[int, typer.Option(help="Seed of the draw of dialogues, and of the intervals.")] = 0,
+    rubric: RubricFile = None,
+    systems: Systems = None,
+    cards: Cards = None,
+    max_cost: MaxCost = None,
+) -> None:
+    """Print how far two judges of a run agree, and how often a judge answers otherwise when it is asked again.
+
+    Exit code 1 if a verdict of the retest is incomplete; the same command again asks for what is missing.
+
+    Example: anthrolab agreement runs/quick --judges rules,qwen3-8b --retest qwen3-8b --dialogues 20
+    """
+    from anthrolab.bench.effort import Effort
+    from anthrolab.bench.second_judge import retest as judge_again
+    from anthrolab.judging.rubric import load_rubric
+    from anthrolab.show.measured import load_all, load_measured
+    from anthrolab.show.second_judge import agreement_tables, as_lines, pair_table, retest_table
+
+    asked = load_rubric(rubric)
+    names = [name.strip() for name in judges.split(",") if name.strip()]
+    if judges and (len(names) != 2 or names[0] == names[1]):
+        raise AnthrolabError(f"--judges {judges}: name two of the run's judges with a comma between")
+    tables, incomplete = [], 0
+    if names:
+        tables.append(pair_table(*(load_measured(run, name, asked) for name in names), seed=seed))
+    if retest:
+        found = judge_again(
+            run, retest, dialogues, seed=seed, rubric_file=rubric, systems_file=systems, cards_dir=cards,
+            effort=Effort(max_cost=max_cost), progress=say,
+        )  # fmt: skip
+        tables.append(retest_table(found, run.resolve().name))
+        incomplete = found.incomplete
+    if not names and not retest:
+        tables = agreement_tables(run, load_all(run, asked), seed=seed)
+    if not tables:
+        raise AnthrolabError(f"{run}: only one judge judged it, and once; judge it by another, or again with --retest NAME")
+    typer.echo(as_lines(tables))
+    if incomplete:
         raise typer.Exit(1)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anthrolab.judging.verdict import JUDGED_L0, BoxVerdict, L0Answer
+from anthrolab.models.client import Reply
 
 
 @dataclass
@@ -32,6 +33,24 @@ def answer_schema(ids: Sequence[str]) -> dict[str, Any]:
     box = _object({"reason": text, "passed": {"type": "boolean"}})
     l0 = _object({"reason": text, "violated": {"type": "boolean"}, "message": {"type": ["integer", "null"]}})
     return _object({i: l0 if i in JUDGED_L0 else box for i in ids})
+
+
+def answer_text(reply: Reply) -> tuple[str, bool]:
+    """Where a reply's answer stands: its text, or (then True) its reasoning.
+
+    The reasoning is taken only if nothing is said, nothing was cut, and the whole of it is one JSON object: servers
+    that apply the schema to the thought answer like this. An object with words before or after it, or in a code
+    fence, was thought and not answered: it may be a draft or an example, and is never looked for. Where something
+    is said, the reasoning counts for nothing, whatever it holds.
+
+    >>> answer_text(Reply(" ", reasoning='{"D1.1": {"passed": true}}'))
+    ('{"D1.1": {"passed": true}}', True)
+    >>> answer_text(Reply("", reasoning='So: {"D1.1": {"passed": true}}'))
+    ('', False)
+    """
+    thought = (reply.reasoning or "").strip()
+    whole = thought.startswith("{") and thought.endswith("}") and _outermost_object(thought) is not None
+    return (thought, True) if whole and not reply.text.strip() and not reply.truncated else (reply.text, False)
 
 
 def read_answers(text: str, ids: Sequence[str], messages: Collection[int], truncated: bool = False) -> Answers:

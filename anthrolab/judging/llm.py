@@ -13,7 +13,7 @@ from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
 from anthrolab.files import content_hash
 from anthrolab.judging import materials
-from anthrolab.judging.answers import Answers, answer_schema, read_answers
+from anthrolab.judging.answers import Answers, answer_schema, answer_text, read_answers
 from anthrolab.judging.rubric import Need, Rubric, Scope
 from anthrolab.judging.verdict import JUDGED_L0, BoxVerdict, JudgeFault, L0Answer, TurnVerdict, Verdict
 from anthrolab.models.client import ModelClient, ModelError
@@ -54,6 +54,7 @@ class _Call:
     answers: Answers = field(default_factory=Answers)
     errors: list[JudgeFault] = field(default_factory=list)
     rungs: Counter[str] = field(default_factory=Counter)
+    from_reasoning: int = 0
 
     def fault(self, kind: str, message: str) -> None:
         self.errors.append(JudgeFault(scope=self.scope, turn_index=self.number, fault=kind, message=message))
@@ -65,6 +66,8 @@ class LLMJudge:
     client, system: who is asked, and how; as a judge it is greedy whatever its sampling says (`System.as_judge`).
     rubric: what is asked.
     semaphore: held during each request, to bound the requests under way over many dialogues.
+    salt: has all requests drawn anew that were asked under another one, for a repeat of the same judging; it is no part
+        of the judge's identity.
 
     No failed call raises: its checkboxes are unassessed as `model_error:<fault>` and the verdict is marked
     incomplete, so that the dialogue can be judged again. Answers that cannot be used are asked for once more,
@@ -78,11 +81,12 @@ class LLMJudge:
         rubric: Rubric,
         *,
         semaphore: asyncio.Semaphore | None = None,
+        salt: str = "",
     ) -> None:
         self.name = system.name
         self.rubric = rubric
         self.ladder = Ladder()
-        self._client, self._system, self._semaphore = client, system.as_judge(), semaphore
+        self._client, self._system, self._semaphore, self._salt = client, system.as_judge(), semaphore, salt
         self._systems: dict[Scope, str] = {
             scope: template(f"{scope}.md").substitute(rubric=rubric_text(rubric, scope))
             for scope in ("turn", "dialogue")
@@ -112,8 +116,8 @@ class LLMJudge:
         if indices:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._ask(whole, background + materials.whole(dialogue), indices))
-                for call, index in zip(local, indices, strict=True):
-                    group.create_task(self._ask(call, background + materials.window(dialogue, index), indices))
+                for call, window in zip(local, materials.windows(dialogue), strict=True):
+                    group.create_task(self._ask(call, background + window, indices))
         else:
             whole.answers.missing = dict.fromkeys(whole.ids, "no_turns")
         calls = [*local, whole]
@@ -131,6 +135,7 @@ class LLMJudge:
             l0=[_l0_answer(whole, i) for i in JUDGED_L0],
             errors=[error for call in calls for error in call.errors],
             rungs=dict(sorted(sum((call.rungs for call in calls), Counter[str]()).items())),
+            from_reasoning=sum(call.from_reasoning for call in calls),
         )
 
     def _ids(self, scope: Scope, known: Mapping[Need, bool]) -> list[str]:
@@ -146,7 +151,7 @@ class LLMJudge:
                     {"role": "system", "content": self._systems[call.scope]},
                     {"role": "user", "content": f"{material}\n\n{question}"},
                 ],
-                salt=f"again-{attempt}" if attempt else "",
+                salt=" ".join(part for part in (f"again-{attempt}" if attempt else "", self._salt) if part),
             )
             try:
                 async with self._room():
@@ -156,7 +161,9 @@ class LLMJudge:
                 call.answers.missing = dict.fromkeys(open_ids, f"model_error:{error.fault}")
                 return
             call.rungs[rung] += 1
-            got = read_answers(reply.text, open_ids, messages, reply.truncated)
+            text, thought = answer_text(reply)
+            call.from_reasoning += thought
+            got = read_answers(text, open_ids, messages, reply.truncated)
             call.answers.boxes |= got.boxes
             call.answers.l0 |= got.l0
             call.answers.missing = got.missing

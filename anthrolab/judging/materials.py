@@ -1,13 +1,14 @@
 """What the model judge is shown: the person, the situation, the memory and the chat, each in its fence.
 
-Nothing of a card or a dialogue, not even a name, stands outside a fence.
+Nothing of a card or a dialogue, not even a name, stands outside a fence. The order is that of the prompt: what all
+calls about a dialogue share comes first, so that servers keep it.
 """
 
 from string import Template
 
 from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
-from anthrolab.models.fence import fenced, quoted
+from anthrolab.models.fence import boundary, fenced, quoted
 from anthrolab.runtime.dialogue import Dialogue, other
 
 WINDOW = 5
@@ -74,7 +75,21 @@ def memory(dialogue: Dialogue) -> str:
     return fenced("MEMORY", [f"截至：{kept.as_of:%Y-%m-%d}"] + [quoted(line) for line in kept.lines()])
 
 
-def chat(dialogue: Dialogue, first: int, end: int, target: int | None = None) -> str:
+def windows(dialogue: Dialogue) -> list[str]:
+    """For every evaluated turn its message and the five before it.
+
+    All carry the boundary of the whole chat, so that the prompts of one dialogue are alike up to the first message.
+    """
+    mark = boundary("CHAT", _chat(dialogue, 0, len(dialogue.messages)))
+    return [fenced("CHAT", _chat(dialogue, max(0, i - WINDOW), i + 1, i), mark) for i in dialogue.turns()]
+
+
+def whole(dialogue: Dialogue) -> str:
+    """The complete dialogue."""
+    return fenced("CHAT", _chat(dialogue, 0, len(dialogue.messages)))
+
+
+def _chat(dialogue: Dialogue, first: int, end: int, target: int | None = None) -> list[str]:
     """Messages `first` up to before `end`, one a line: number (from 0), time, who, quoted text; `target` is marked."""
     role = dialogue.evaluated_role
     lines = [
@@ -86,14 +101,4 @@ def chat(dialogue: Dialogue, first: int, end: int, target: int | None = None) ->
         who = "被评者" if message.speaker == role else "对方"
         marks = ("（开场白，给定的，不评）" if message.opener else "") + ("（待评）" if number == target else "")
         lines.append(f"#{number} {message.at:%Y-%m-%d %H:%M:%S} {who}{marks}：{quoted(message.content)}")
-    return fenced("CHAT", lines)
-
-
-def window(dialogue: Dialogue, target: int) -> str:
-    """The target message and the five before it."""
-    return chat(dialogue, max(0, target - WINDOW), target + 1, target)
-
-
-def whole(dialogue: Dialogue) -> str:
-    """The complete dialogue."""
-    return chat(dialogue, 0, len(dialogue.messages))
+    return lines

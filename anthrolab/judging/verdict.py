@@ -90,7 +90,9 @@ class Verdict(Record):
     dialogue_hash: content hash of the dialogue's record as it was judged; a changed dialogue is judged again.
     complete: false where a call got no answer from the model (fault `model_error:...`), so that judging the
         dialogue again may answer more; everything else that is unassessed stays so.
-    rungs: calls answered at each rung of the structured-output ladder (empty for the rules judge).
+    rungs: answers had at each rung of the structured-output ladder, first askings and those again alike; a call without
+        an answer is in none (empty for the rules judge).
+    from_reasoning: answers that stood in the reasoning field, with nothing said (see `answers.answer_text`).
     """
 
     dialogue_id: str
@@ -104,6 +106,7 @@ class Verdict(Record):
     l0: list[L0Answer] = Field(default_factory=list)
     errors: list[JudgeFault] = Field(default_factory=list)
     rungs: dict[str, int] = Field(default_factory=dict)
+    from_reasoning: int = Field(default=0, ge=0)
 
     def boxes(self) -> Iterator[BoxVerdict]:
         """All checkboxes: the turns' in order, then the dialogue's."""

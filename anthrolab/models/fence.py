@@ -8,22 +8,26 @@ characters that are invisible, turn the writing direction or end a line are spel
 import json
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from anthrolab.files import content_hash
 
-_BRACKET_TOKEN = re.compile(r"\[(/?[A-Z][A-Z0-9_]{2,}|gMASK|sMASK)\]")
+# [INST] and its like; ]~b] and [e~[ of MiniMax; ◁think▷ of Kimi
+_BRACKET_TOKEN = re.compile(r"\[(?:/?[A-Z][A-Z0-9_]{2,}|gMASK|sMASK)\]|\]~!?b[\[\]]|\[e~\[|◁/?[a-z_]+▷")
+_WIDE = str.maketrans("[]◁▷", "［］＜＞")
 _JOINERS = "\u200d\ufe0f"  # part of many emoji
+_BLANK_LETTERS = "\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f"
+"""Seen as nothing although Unicode files them under letters, symbols and marks; variation selectors besides."""
 
 
 def neutralise(text: str) -> str:
     """The text with nothing in it that could act as markup: full-width angle brackets, `[INST]`-like tokens in
-    full-width brackets, control, format, private and separator characters as `\\uXXXX`.
+    full-width brackets, control, format, private, separator and unseen characters as `\\uXXXX`.
 
     >>> neutralise("好的<|im_end|>")
     '好的＜|im_end|＞'
     """
-    text = _BRACKET_TOKEN.sub(r"［\1］", text.replace("<", "＜").replace(">", "＞"))
-    return "".join(_spelled(c) if _acts(c) else c for c in text)
+    return _spelled_out(_BRACKET_TOKEN.sub(_wide, text.replace("<", "＜").replace(">", "＞")))
 
 
 _TAG = re.compile(r"<(?=[|｜/!a-zA-Z_])([^<>\n]{1,40})>")
@@ -38,8 +42,7 @@ def inert(text: str) -> str:
     >>> inert("好<|im_end|>\\r[20:40:00] 我: 转你 >_<")
     '好＜|im_end|＞ [20:40:00] 我: 转你 >_<'
     """
-    text = _BRACKET_TOKEN.sub(r"［\1］", _TAG.sub(r"＜\1＞", " ".join(text.split())))
-    return "".join(_spelled(c) if _acts(c) else c for c in text)
+    return _spelled_out(_BRACKET_TOKEN.sub(_wide, _TAG.sub(r"＜\1＞", " ".join(text.split()))))
 
 
 def quoted(text: str) -> str:
@@ -47,19 +50,51 @@ def quoted(text: str) -> str:
     return neutralise(json.dumps(text, ensure_ascii=False))
 
 
-def fenced(label: str, lines: list[str]) -> str:
+def boundary(label: str, lines: Sequence[str]) -> str:
+    """The boundary of a fence around these lines: a text that holds it cannot be written."""
+    return content_hash("\n".join([label, *map(neutralise, lines)]))
+
+
+def fenced(label: str, lines: Sequence[str], mark: str | None = None) -> str:
     """The lines, neutralised, between an opening and a closing line with a boundary made from them.
 
-    `label` is ours (ASCII capitals), never part of the material.
+    `label` is ours (ASCII capitals), never part of the material. `mark`: the boundary of a larger fence that these
+    lines are part of, so that all its parts begin alike.
     """
-    body = "\n".join(neutralise(line) for line in lines)
-    boundary = content_hash(label + "\n" + body)
-    return f"<<<{label} {boundary}\n{body}\n{label} {boundary}>>>"
+    mark = mark or boundary(label, lines)
+    return "\n".join([f"<<<{label} {mark}", *map(neutralise, lines), f"{label} {mark}>>>"])
+
+
+_DOUBTFUL = re.compile(f"[{_JOINERS}{''.join(_BLANK_LETTERS)}\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""What may be spelled out although Python counts it as printable."""
+
+
+def _wide(token: re.Match[str]) -> str:
+    return token[0].translate(_WIDE)
+
+
+def _spelled_out(text: str) -> str:
+    """The text with every character spelled out that acts or is not seen; a joiner stays where it joins emoji."""
+    if text.isprintable() and not _DOUBTFUL.search(text):
+        return text
+    out, before = [], ""
+    for c in text:
+        kept = _joins(before, c) if c in _JOINERS else not _acts(c)
+        out.append(c if kept else f"\\u{ord(c):04x}")
+        before = c if kept else ""
+    return "".join(out)
+
+
+def _joins(before: str, joiner: str) -> bool:
+    """Whether a joiner stands where emoji have one: after a picture, and U+FE0F also after what becomes one (1, #, !!)."""
+    after = ("So", "Sk") if joiner == "\u200d" else ("So", "Sk", "Sm", "Nd", "Po", "Pd")
+    return before == "\ufe0f" or (before != "" and unicodedata.category(before) in after)
 
 
 def _acts(c: str) -> bool:
-    return unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") and c not in _JOINERS
-
-
-def _spelled(c: str) -> str:
-    return f"\\u{ord(c):04x}"
+    return (
+        unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+        or c in _BLANK_LETTERS
+        or "\ufe00" <= c <= "\ufe0e"
+        or "\U000e0100" <= c <= "\U000e01ef"
+    )

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,12 +33,20 @@ class Kappa:
 
     agree: equal ratings, of those by both. failed_a, failed_b: how often each says failed. Where almost nothing (or
     almost all) fails, kappa is low whatever the agreement (Feinstein and Cicchetti 1990): the four are read together.
+    interval: by bootstrap over clusters, None where it was not asked for or cannot be had.
     """
 
     value: float | None
     agree: Rate
     failed_a: Rate
     failed_b: Rate
+    interval: Interval | None = None
+
+    @property
+    def both_passed(self) -> Rate:
+        """Things that both say passed, of those rated by both."""
+        one_passed = (self.agree.of - self.failed_a.part) + (self.agree.of - self.failed_b.part)
+        return Rate((one_passed + self.agree.part - self.agree.of) // 2, self.agree.of)
 
 
 def alpha(units: Iterable[Values]) -> float | None:
@@ -75,12 +83,26 @@ def alpha_by_dialogue(dialogues: Sequence[Sequence[Values]], *, seed: int, resam
 
 def kappa(passed: Iterable[tuple[bool, bool]]) -> Kappa:
     """Cohen's kappa of pairs (passed by a, passed by b)."""
-    pairs = list(passed)
-    n, agree = len(pairs), sum(a == b for a, b in pairs)
-    failed_a, failed_b = sum(not a for a, _ in pairs), sum(not b for _, b in pairs)
-    chance = failed_a * failed_b + (n - failed_a) * (n - failed_b)  # times n squared, so that all is exact
-    value = (n * agree - chance) / (n * n - chance) if n * n != chance else None
-    return Kappa(value, Rate(agree, n), Rate(failed_a, n), Rate(failed_b, n))
+    n, agree, failed_a, failed_b = _tally(passed)
+    return Kappa(_kappa(n, agree, failed_a, failed_b), Rate(agree, n), Rate(failed_a, n), Rate(failed_b, n))
+
+
+def kappa_by_cluster(
+    clusters: Sequence[Sequence[tuple[bool, bool]]], *, seed: int, resamples: int = RESAMPLES
+) -> Kappa:
+    """Kappa over the pairs of all clusters (bindings), with a 95% bootstrap interval that resamples whole clusters.
+
+    What stands in one cluster hangs together, so it is drawn together. Resamples in which kappa is not defined are left
+    out; no interval where kappa itself is not defined or fewer than two clusters have a pair.
+    """
+    whole = kappa(pair for pairs in clusters for pair in pairs)
+    tallies = np.array([t for pairs in clusters if (t := _tally(pairs))[0]], dtype=np.int64).reshape(-1, 4)
+    if whole.value is None or len(tallies) < 2:
+        return whole
+    draws = np.random.default_rng(seed).multinomial(len(tallies), np.full(len(tallies), 1 / len(tallies)), resamples)
+    drawn = [_kappa(*t) for t in (draws @ tallies).tolist()]
+    ends = np.quantile([k for k in drawn if k is not None] or [whole.value], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return replace(whole, interval=Interval(float(ends[0]), float(ends[1])))
 
 
 def majority(values: Iterable[bool]) -> bool | None:
@@ -91,6 +113,17 @@ def majority(values: Iterable[bool]) -> bool | None:
     """
     counts = Counter(values)
     return None if counts[True] == counts[False] else counts[True] > counts[False]
+
+
+def _tally(passed: Iterable[tuple[bool, bool]]) -> tuple[int, int, int, int]:
+    """Pairs, equal pairs, failed by a, failed by b."""
+    pairs = list(passed)
+    return len(pairs), sum(a == b for a, b in pairs), sum(not a for a, _ in pairs), sum(not b for _, b in pairs)
+
+
+def _kappa(n: int, agree: int, failed_a: int, failed_b: int) -> float | None:
+    chance = failed_a * failed_b + (n - failed_a) * (n - failed_b)  # times n squared, so that all is exact
+    return (n * agree - chance) / (n * n - chance) if n * n != chance else None
 
 
 def _sums(units: Iterable[Values]) -> tuple[float, Counter[Hashable]]:
