@@ -26,22 +26,28 @@ def make_run(
     cases: int = 12,
     said: tuple[str, ...] = SAID,
     answers_all: bool = False,
+    partner_breaks: bool = True,
+    failed_side: str | None = None,
 ) -> Path:
     """A run of `cases` cases: the last one failed, the one before it is invalid (an exact repetition).
 
     In the valid ones the judge fails D1.3 at every second turn and E3.1; it leaves checkboxes without a rule
-    unassessed unless `answers_all`. `said`: what the tested side says, turn by turn.
+    unassessed unless `answers_all`. `said`: what the tested side says, turn by turn. At the end the tested side decides
+    to be silent, and the partner's reply breaks its contract if `partner_breaks` (else it is silent too). `failed_side`:
+    whose endpoint the failed case names; None for a row that does not say.
     """
     library, rubric, run = load_library(default_cards_dir()), load_rubric(), Run(folder)
     planned = select_cases(library, cases)
     done = planned[:-1]
-    dialogues = {c.id: _dialogue(f"{run.name}-{c.id}-0", c, library, said) for c in done}
+    dialogues = {c.id: _dialogue(f"{run.name}-{c.id}-0", c, library, said, partner_breaks) for c in done}
     gate = {c.id: _gate_row(dialogues[c.id], broken=c is done[-1]) for c in done}
     verdicts = {c.id: _verdict(dialogues[c.id], rubric, judge, answers_all) for c in done[:-1]}
     run.settle("dialogues.jsonl", [d.to_line() for d in dialogues.values()])
     run.settle("gate.jsonl", [json.dumps(row, ensure_ascii=False) for row in gate.values()])
     run.settle("verdicts.jsonl", [v.to_line() for v in verdicts.values()])
     fault = {"dialogue_id": f"{run.name}-{planned[-1].id}-0", "fault": "unreachable", "error": "no answer from the server"}
+    if failed_side is not None:
+        fault |= {"side": failed_side, "system": "tiny-partner" if failed_side == "partner" else system}
     run.settle("failures.jsonl", [json.dumps(fault)])
     _write_ledger(run, system, judge, planned, gate, verdicts, rubric)
     counts = {"planned": len(planned), "done": len(done)}
@@ -71,7 +77,9 @@ def make_run(
     return folder
 
 
-def _dialogue(dialogue_id: str, case: Case, library: Library, said: tuple[str, ...]) -> Dialogue:
+def _dialogue(
+    dialogue_id: str, case: Case, library: Library, said: tuple[str, ...], partner_breaks: bool
+) -> Dialogue:
     binding = library.bindings[case.binding]
     scenario = library.scenarios[binding.scenario]
     people = {"a": library.personas[binding.persona_a], "b": library.personas[binding.persona_b]}
@@ -99,7 +107,9 @@ def _dialogue(dialogue_id: str, case: Case, library: Library, said: tuple[str, .
         messages=messages,
         asks=[
             Ask(speaker=tested, now=late, previous_draft=Draft(content="算了不发了", at=late), decision=silent),
-            Ask(speaker=other(tested), now=late, error="no line in the reply"),
+            Ask(speaker=other(tested), now=late, error="no line in the reply")
+            if partner_breaks
+            else Ask(speaker=other(tested), now=late, decision=silent),
         ],
         guards=[Guarded(speaker=tested, content=said[0], guard="self_repetition", at=messages[2].at + timedelta(seconds=1))],
     )

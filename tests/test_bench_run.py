@@ -329,9 +329,9 @@ def test_a_folder_in_the_way(tmp_path: Path, server: Served) -> None:
     [
         (["run", "--system", "toi", "--run", "r"], "no system 'toi' (did you mean 'toy'?)"),
         (["run", "--system", "toy", "--run", "r", "--cases", "101"], "these cards make 100 cases"),
-        (["run", "--system", "toy", "--run", "r", "--cases", "many"], "give a number, or all"),
+        (["run", "--system", "toy", "--run", "r", "--cases", "many"], "give a number, all, or a selection"),
         (["run", "--system", "toy", "--run", "r", "--samples", "0"], "--samples 0: at least 1"),
-        (["run", "--system", "toy", "--run", "r", "--cases", "²"], "give a number, or all"),
+        (["run", "--system", "toy", "--run", "r", "--cases", "²"], "give a number, all, or a selection"),
         (["run", "--system", "toy", "--run", "r", "--max-messages", "1"], "--max-messages 1: at least 2"),
         (["run", "--system", "toy", "--run", "r", "--window", "0"], "--window 0: at least 1"),
         (["run", "--system", "toy", "--run", "r", "--min-gap", "9999"], "--min-gap 9999: seconds, at least 0 and at most 1500"),

@@ -3,13 +3,17 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+from jinja2 import ChainableUndefined
+from markupsafe import Markup
 
 from anthrolab.bench.published import published_table
 from anthrolab.bench.store import RunError
-from anthrolab.show.report import write_report
+from anthrolab.show.pages import environment
+from anthrolab.show.report import CONTENTS, write_report
 from tests.browser import open_page
 from tests.runs_for_tests import make_run
 
@@ -37,7 +41,7 @@ def test_same_inputs_give_the_same_bytes(report: Path, tmp_path: Path) -> None:
     runs = report.parents[1] / "runs"
     again = write_report([runs / "plain", runs / "evil"], tmp_path / "again")
     files = sorted(p.relative_to(report.parent) for p in report.parent.rglob("*") if p.is_file())
-    assert len(files) == 1 + 6 + 1 + 2 + 3 * 5 + 2
+    assert len(files) == 1 + 11 + 5 + 3 * 5 + 2 * 2  # page, Markdown, CSV of all runs, tables of 3 blocks, coverage and passes of 2
     for name in files:
         assert (again.parent / name).read_bytes() == (report.parent / name).read_bytes(), name
 
@@ -127,6 +131,74 @@ def test_timing_stands_apart_from_scores_with_a_row_for_each_side(report: Path) 
         assert "tested: <b>evil</b> (evil), replies: 28 sent, 0 unsent" in legend
         assert len(legend) == 4
     assert pl.read_csv(report.parent / "tables" / "timing-by-side.csv", infer_schema=False).height == 4
+
+
+def contents(page: Any) -> list[str]:
+    texts: list[str] = page.locator("nav a").all_text_contents()
+    return texts
+
+
+def test_stops_and_faults_have_a_section_and_their_warnings_stand_at_the_top_and_over_the_rows(report: Path) -> None:
+    with open_page(report) as (page, _):
+        assert "Stops and faults" in contents(page)
+        tables = page.locator("section#stops td.gt_title, section#stops .gt_title").all_text_contents()
+        assert [t.strip() for t in tables] == [
+            "Why chats stopped", "Whose fault", "Replies by side",
+            "Dialogues that could not be had: run plain", "Dialogues that could not be had: run evil",
+        ]  # fmt: skip
+        banners = page.locator("header .banner").all_text_contents()
+        assert [b[:9] for b in banners] == ["Run plain", "Run evil:"]
+        said = "11 of 11 replies of its partner tiny-partner (100.0%) broke the output contract"
+        assert all(said in banner for banner in banners)
+        assert "<b>evil</b> chats" in banners[1] and page.locator(".banner b").count() == 0
+        for table in ("table7", "table8", "table9", "table10", "table11", "pass-definitions"):
+            over = page.locator(f"#{table} .gt_group_heading").all_text_contents()
+            assert [said in text for text in over] == [False, True, True], table
+        # headline and banner are read one after the other, so the headline does not repeat it
+        assert said not in page.locator(".headline").first.inner_text()
+
+
+def test_warnings_stand_in_markdown_and_never_in_csv(report: Path) -> None:
+    assert (report.parent / "tables" / "table7.md").read_text(encoding="utf-8").count("Do not read this row") == 2
+    assert not any("Do not read" in p.read_text(encoding="utf-8") for p in report.parent.rglob("*.csv"))
+
+
+def test_definitions_of_a_pass_stand_side_by_side_and_as_files(report: Path) -> None:
+    with open_page(report) as (page, _):
+        section = page.locator("section#passes")
+        assert section.locator("thead th").all_text_contents()[-7:] == [
+            "Model", "strict ACC", "ACC@85", "ACC@90", "ACC@95", "both roles", "training filter",
+        ]  # fmt: skip
+        assert "what the paper's sections 4.5 and 4.6 accept as training data" in section.inner_text()
+    rows = pl.read_csv(report.parent / "tables" / "plain-rules" / "passes.csv", infer_schema=False)
+    assert rows["Definition"].to_list() == ["strict ACC", "ACC@85", "ACC@90", "ACC@95", "both roles", "training filter"]
+    assert not (report.parent / "tables" / "published" / "passes.csv").exists()
+
+
+def test_a_run_without_trouble_has_no_warning_and_a_partial_report_says_so_first(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "fine", answers_all=True, partner_breaks=False, failed_side="partner")
+    page = write_report([run], tmp_path / "whole")
+    text = page.read_text(encoding="utf-8").split("plotly.js v", 1)[1].split("</script>", 1)[1]
+    assert 'class="banner' not in text and "Do not read" not in text
+    assert 'href="#agreement"' not in text and 'href="#spend"' not in text
+    assert "Not had: the partner&#x27;s endpoint failed" in text or "Not had: the partner's endpoint failed" in text
+    partial = write_report([run], tmp_path / "part", partial="Partial report: 11 of 12 <dialogues> done.")
+    with open_page(partial) as (opened, _):
+        assert opened.locator("header .banner").all_text_contents() == ["Partial report: 11 of 12 <dialogues> done."]
+        # cells with rate, interval and counts in every column
+        assert opened.evaluate("(e => e.scrollWidth - e.clientWidth)(document.querySelector('#pass-definitions'))") <= 1
+
+
+def test_the_page_has_room_for_warnings_agreement_and_spend() -> None:
+    filled = environment().overlay(undefined=ChainableUndefined).get_template("report.html").render(
+        contents=CONTENTS, warnings=["judge & tested of one family"], agreement=[Markup("<i>kappa</i>")], spend=Markup("<i>cost</i>"),
+    )  # fmt: skip
+    assert '<p class="banner mild" role="note">judge &amp; tested of one family</p>' in filled
+    assert "<i>kappa</i>" in filled.split('<section id="agreement">')[1].split("</section>")[0]
+    assert "<i>cost</i>" in filled.split('<section id="spend">')[1].split("</section>")[0]
+    assert '<a href="#agreement">' in filled and '<a href="#spend">' in filled
+    empty = environment().overlay(undefined=ChainableUndefined).get_template("report.html").render(contents=CONTENTS, agreement=[])
+    assert "agreement" not in empty and "spend" not in empty and "banner" not in empty
 
 
 def test_every_category_with_a_dialogue_can_be_read(report: Path) -> None:

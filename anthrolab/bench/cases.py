@@ -23,11 +23,12 @@ class Case:
         return f"{self.binding}-{self.role}"
 
 
-def select_cases(library: Library, number: int | None) -> list[Case]:
-    """The first `number` cases, or all (None): one per binding first, spread over the categories, roles alternating.
+def select_cases(library: Library, wanted: int | Sequence[str] | None) -> list[Case]:
+    """The first so many cases, those of these ids, or all (None): one per binding first, spread over the categories,
+    roles alternating.
 
     The order is fixed by the cards: round-robin over the twelve categories, then the same bindings in their
-    other role. AnthrolabError if there are fewer than `number`.
+    other role. AnthrolabError if there are fewer, or if there is no case of an id.
     """
     waiting: dict[Category, list[str]] = {c: [] for c in CATEGORIES}
     for binding in library.bindings.values():
@@ -39,8 +40,13 @@ def select_cases(library: Library, number: int | None) -> list[Case]:
                 role: Speaker = "a" if len(first) % 2 == 0 else "b"
                 first.append(Case(waiting[category].pop(0), role, category))
     cases = first + [Case(c.binding, other(c.role), c.category) for c in first]
-    if number is None:
+    if wanted is None:
         return cases
+    if not isinstance(wanted, int):
+        if strange := sorted(set(wanted) - {case.id for case in cases}):
+            raise AnthrolabError(f"--cases: these cards have no case {strange[0]}; a case is a binding and a role, such as {cases[0].id}")
+        return [case for case in cases if case.id in wanted]
+    number = wanted
     if not 1 <= number <= len(cases):
         raise AnthrolabError(f"--cases {number}: these cards make {len(cases)} cases; give 1 to {len(cases)}, or all")
     return cases[:number]

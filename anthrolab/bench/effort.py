@@ -4,7 +4,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from anthrolab.bench.spend import cost_so_far
+from anthrolab.bench.spend import cost_so_far, default_cache
 from anthrolab.bench.store import Run, RunError
 from anthrolab.models.engine import Engine, open_engine
 from anthrolab.models.systems import System
@@ -38,3 +38,8 @@ class Effort:
 
 NO_LIMIT = Effort()
 """No cache, no limit on money, an hour for an item."""
+
+
+def effort_of(run_dir: Path, max_cost: float) -> Effort:
+    """What a notebook's run may take: the replies of its neighbours, and `max_cost` USD (negative: no limit)."""
+    return Effort(default_cache(run_dir), None if max_cost < 0 else max_cost)

@@ -50,13 +50,15 @@ def judge_run(
     systems_file: Path | None = None,
     cards_dir: Path | None = None,
     effort: Effort = NO_LIMIT,
+    ask: bool = True,
     progress: Progress = print,
 ) -> dict[str, int]:
     """Gate and judge every dialogue of a run and write `ledgers/<judge>/`; returns counts.
 
     `judge` is "rules" or the name of a system that serves as model judge. Verdicts that are there under the same
     judge and rubric are not asked for again; incomplete ones (a call got no answer) are. `effort`: what it may cost and
-    take; a verdict that took too long is missing, and its case counts as not done.
+    take; a verdict that took too long is missing, and its case counts as not done. With `ask` False a model judge is not
+    asked: the ledger holds what it has answered so far.
     """
     run = Run(run_dir)
     run.manifest()  # before the lock, which would make the folder of a run that there is not
@@ -74,7 +76,12 @@ def judge_run(
         rows = [gate[j.dialogue_id].as_row(j.dialogue_id) for j in jobs if j.dialogue_id in gate]
         run.settle("gate.jsonl", (json.dumps(row, ensure_ascii=False) for row in rows))
         valid = [dialogues[j.dialogue_id] for j in jobs if j.dialogue_id in gate and gate[j.dialogue_id].valid]
-        verdicts, described = run_async(_judge_all(run, judge, valid, library, rubric, systems_file, effort, progress))
+        if ask or judge == RULES:
+            work = _judge_all(run, judge, valid, library, rubric, systems_file, effort, progress)
+            verdicts, described = run_async(work)
+        else:
+            verdicts = _judged_so_far(run, judge, valid, rubric)
+            described = manifest["judges"].get(judge) or _unfinished(judge, verdicts)
         others = [v for v in run.all_verdicts() if v.judge != judge]
         run.settle("verdicts.jsonl", [v.to_line() for v in [*others, *verdicts.values()]])
         _write_ledger(run, judge, manifest, jobs, gate, verdicts, rubric)
@@ -160,6 +167,24 @@ async def _judge_all(
             raise ends[0]
         verdicts = {d.dialogue_id: there[d.dialogue_id] for d in valid if d.dialogue_id in there}
         return verdicts, {"identity": judge.identity, **described}
+
+
+def _unfinished(name: str, verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
+    """What can be said of a model judge whose command has not come to its end: the manifest does not name it yet."""
+    identity = next((v.judge_identity for v in verdicts.values()), "")
+    return {"kind": "model", "identity": identity, "system": {"name": name}}
+
+
+def _judged_so_far(run: Run, name: str, valid: list[Dialogue], rubric: Rubric) -> dict[str, Verdict]:
+    """The verdicts that fit, all by the judge as it was last asked (its model, prompts, ...)."""
+    found = run.verdicts(name)
+    last = next((v.judge_identity for v in reversed(found.values())), None)
+    return {
+        d.dialogue_id: v
+        for d in valid
+        if (v := found.get(d.dialogue_id)) and v.judge_identity == last and v.rubric == rubric.hash
+        and v.dialogue_hash == content_hash(d.to_line())
+    }  # fmt: skip
 
 
 @asynccontextmanager

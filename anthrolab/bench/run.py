@@ -1,7 +1,7 @@
 """Generating the dialogues of a run: the tested system against its reference partner, case by case."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ def generate(
     run_dir: Path,
     system: str,
     *,
-    cases: int | None = None,
+    cases: int | Sequence[str] | None = None,
     samples: int = 1,
     partner: str | None = None,
     max_messages: int = 50,

@@ -43,13 +43,17 @@ def say(line: str) -> None:
     typer.echo(line, err=True)
 
 
-def number_of_cases(cases: str) -> int | None:
-    """`all` (None), or a number."""
+def which_cases(cases: str) -> int | list[str] | None:
+    """`all` (None), a number, or a file of selected cases."""
     if cases == "all":
         return None
-    if not (cases.isascii() and cases.isdigit()):
-        raise AnthrolabError(f"--cases {cases}: give a number, or all")
-    return int(cases)
+    if cases.isascii() and cases.isdigit():
+        return int(cases)
+    if not cases.endswith(".jsonl"):
+        raise AnthrolabError(f"--cases {cases}: give a number, all, or a selection (.jsonl, as notebook 05 saves it)")
+    from anthrolab.bench.selection import selected_cases
+
+    return selected_cases(Path(cases))
 
 
 def seconds(listed: str) -> tuple[int, ...]:

@@ -18,11 +18,11 @@ from anthrolab.cli.options import (
     Systems,
     TypingSpeed,
     effort,
-    number_of_cases,
     pins,
     say,
     seconds,
     side,
+    which_cases,
 )  # fmt: skip
 
 app = typer.Typer()
@@ -32,7 +32,7 @@ app = typer.Typer()
 def run(
     system: Annotated[str, typer.Option(help="Name of the tested system in the systems file.")],
     run: Annotated[Path, typer.Option("--run", help="Run folder; the same command again goes on where it stopped.")],
-    cases: Annotated[str, typer.Option(help="How many cases, one per binding first; or all.")] = "all",
+    cases: Annotated[str, typer.Option(help="How many cases, one per binding first; all; or a selection, FILE.jsonl.")] = "all",
     samples: Annotated[int, typer.Option(help="Dialogues per case.")] = 1,
     partner: Annotated[Optional[str], typer.Option(help="Reference partner (default: the system's own).")] = None,
     max_messages: Annotated[int, typer.Option(help="Longest dialogue, opener included.")] = 50,
@@ -60,7 +60,7 @@ def run(
     from anthrolab.bench.settings import Pace
 
     counts = generate(
-        run, system, cases=number_of_cases(cases), samples=samples, partner=partner, max_messages=max_messages,
+        run, system, cases=which_cases(cases), samples=samples, partner=partner, max_messages=max_messages,
         window=window, pace=Pace(min_gap, seconds(follow_up_delays), typing_speed), summary=summary,
         skills=pins(skill), seed=seed, systems_file=systems, cards_dir=cards, skills_dir=skills,
         effort=effort(run, cache, max_cost, deadline), progress=say,

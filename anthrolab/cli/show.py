@@ -32,6 +32,9 @@ def tables(
 def report(
     runs: Annotated[list[Path], typer.Argument(help="One or more judged run folders.")],
     out: Annotated[Path, typer.Option(help="Folder for index.html and the tables.")] = Path("reports/latest"),
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Of what is there so far, also while the run goes on; nobody is asked.")
+    ] = False,
     rubric: RubricFile = None,
     cards: Cards = None,
 ) -> None:
@@ -39,9 +42,11 @@ def report(
 
     Example: anthrolab report runs/quick --out reports/quick
     """
+    from anthrolab.show.partial import write_partial_report
     from anthrolab.show.report import write_report
 
-    typer.echo(write_report(runs, out, rubric_file=rubric, cards_dir=cards))
+    write = write_partial_report if partial else write_report
+    typer.echo(write(runs, out, rubric_file=rubric, cards_dir=cards))
 
 
 @app.command()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from anthrolab.bench.coverage import coverage
+from anthrolab.bench.passes import rate_interval
 from anthrolab.bench.printing import as_percent, ratio
 from anthrolab.bench.published import published_counts, published_numbers, published_table
 from anthrolab.bench.scores import case_scores
@@ -97,18 +98,15 @@ def _intervals(scores: pl.DataFrame, seed: int) -> dict[str, str]:
     Rates: Wilson over cases, which is sound for few cases. Several samples of a case, or both cases of a binding,
     are not independent: then rates are bootstrapped by binding, like the score.
     """
-    correlated = scores.filter("valid").select(pl.coalesce("binding", "case_id")).to_series().is_duplicated().any()
-
-    def by_binding(column: str) -> Interval | None:
-        known = scores.drop_nulls(column)
-        clusters = known.select(pl.coalesce("binding", "case_id")).to_series()
-        return bootstrap_mean(known[column].cast(pl.Float64), clusters, seed=seed) if known.height else None
+    def known(column: str) -> tuple[pl.Series, pl.Series]:
+        rows = scores.drop_nulls(column)
+        return rows[column], rows.select(pl.coalesce("binding", "case_id")).to_series()
 
     def rate(column: str) -> Interval | None:
-        known = scores.drop_nulls(column)
-        return by_binding(column) if correlated else wilson(int(known[column].sum()), known.height)
+        return rate_interval(*known(column), seed=seed)
 
-    score = by_binding("score")
+    values, clusters = known("score")
+    score = bootstrap_mean(values.cast(pl.Float64), clusters, seed=seed) if len(values) else None
     return {
         "ACC": _percent(rate("passed")),
         "Holistic ACC": _percent(rate("dialogue_passed")),

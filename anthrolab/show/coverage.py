@@ -148,8 +148,14 @@ def failed_dialogues(m: Measured) -> PrintedTable | None:
     """Dialogues that could not be had, with the fault; None if there is none."""
     if not m.failures:
         return None
-    rows = [(f["dialogue_id"], f["fault"], str(f["error"]).splitlines()[0][:200] if f["error"] else "") for f in m.failures]
-    frame = pl.DataFrame(rows, schema=["Dialogue", "Fault", "What the model client said"], orient="row")
+    rows = [
+        (
+            f["dialogue_id"], f["fault"], f.get("side") or "not known", f.get("system") or "not known",
+            str(f["error"]).splitlines()[0][:200] if f["error"] else "",
+        )
+        for f in m.failures
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["Dialogue", "Fault", "Side", "System", "What the model client said"], orient="row")
     return plain_table(f"failed-{m.run}", f"Dialogues that could not be had: run {m.run}", "", frame)
 
 

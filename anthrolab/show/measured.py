@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from anthrolab.bench.ledger import Ledger, read_ledger
+from anthrolab.bench.spend import Spent, read_spend
 from anthrolab.bench.store import Run, RunError
 from anthrolab.files import content_hash, whole_lines
 from anthrolab.judging.rubric import Rubric, load_rubric
@@ -19,7 +20,7 @@ from anthrolab.runtime.dialogue import Dialogue
 class Measured:
     """One run as one judge saw it.
 
-    gate: rows of gate.jsonl by dialogue id (`L0Result.as_row`); failures: rows of failures.jsonl, each with
+    path: the run's folder. gate: rows of gate.jsonl by dialogue id (`L0Result.as_row`); failures: rows of failures.jsonl, each with
     dialogue_id, fault and error.
     """
 
@@ -32,6 +33,12 @@ class Measured:
     gate: Mapping[str, Mapping[str, Any]]
     failures: list[Mapping[str, Any]]
     rubric: Rubric
+    path: Path
+
+    @cached_property
+    def spends(self) -> list[Spent]:
+        """What each system did in the run, from its call logs."""
+        return read_spend(Run(self.path))
 
     @property
     def system(self) -> str:
@@ -98,6 +105,7 @@ def load_measured(run_dir: Path, judge: str, rubric: Rubric | None = None) -> Me
         gate=gate,
         failures=_rows(run_dir / "failures.jsonl"),
         rubric=rubric,
+        path=run_dir,
     )
 
 

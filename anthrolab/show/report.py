@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from anthrolab.bench.audit import audit
 from anthrolab.bench.coverage import coverage_table
+from anthrolab.bench.passes import passes, printed_passes
 from anthrolab.bench.printing import as_csv
 from anthrolab.bench.store import RunError
 from anthrolab.cards.library import Library, default_cards_dir, load_library
 from anthrolab.cards.scenario import CATEGORIES
 from anthrolab.files import write_atomic
 from anthrolab.judging.rubric import load_rubric
+from anthrolab.models.family import family_warnings
 from anthrolab.show.blocks import Block, measured_block, published_block
 from anthrolab.show.bubbles import Chat, chat_html, chat_view
 from anthrolab.show.comparison import comparisons
@@ -25,16 +28,34 @@ from anthrolab.show.coverage import (
     unassessed,
 )
 from anthrolab.show.delays import delay_figure
+from anthrolab.show.explorer_page import write_explorer_page
 from anthrolab.show.figures import category_figure, dimension_figure, figure_html
 from anthrolab.show.measured import Measured, load_all
 from anthrolab.show.pages import asset, environment
+from anthrolab.show.passes import passes_table
+from anthrolab.show.second_judge import agreement_tables
+from anthrolab.show.spend import spend_table, troubles_by_side
+from anthrolab.show.stops import (
+    Audited,
+    audit_of,
+    banners,
+    faults_table,
+    replies_table,
+    stops_table,
+    warning,
+    with_warning,
+)
 from anthrolab.show.tables import PrintedTable, as_html, as_markdown, plain_table, score_table
 from anthrolab.show.timing import timing_frame, timing_table
 
 CONTENTS = (
     ("measured", "What was measured"),
     ("tables", "Tables 7 to 11"),
+    ("passes", "Definitions of a pass"),
+    ("stops", "Stops and faults"),
     ("coverage", "Coverage and denominators"),
+    ("agreement", "Agreement"),
+    ("spend", "Spend"),
     ("figures", "Figures"),
     ("timing", "Timing"),
     ("dialogues", "Dialogues"),
@@ -50,9 +71,11 @@ def write_report(
     rubric_file: Path | None = None,
     cards_dir: Path | None = None,
     seed: int = 0,
+    partial: str | None = None,
 ) -> Path:
     """Render judged runs into `out_dir/index.html` and `out_dir/tables/`; returns the page's path.
 
+    `partial`: one sentence for the head of the page that says what is not there yet, if the runs are not finished.
     Every judge of every run is a block of its own. RunError if a run is not judged, was judged under another
     rubric, or shares its name with another; the same inputs give the same bytes.
     """
@@ -60,26 +83,52 @@ def write_report(
     names = [run.resolve().name for run in runs]
     if len(set(names)) < len(names):
         raise RunError(f"two run folders have the same name ({', '.join(names)}); rename one, reports tell runs by name")
+    from markupsafe import Markup
+
     rubric = load_rubric(rubric_file)
     measured = [m for run in runs for m in load_all(run, rubric)]
     if not measured:
         raise RunError("no run folder given; name at least one")
     library = load_library(cards_dir or default_cards_dir())
-    blocks = [published_block(), *(measured_block(m, seed=seed) for m in measured)]
-    tables = {n: score_table(n, blocks) for n in (7, 8, 9, 10, 11)}
-    conditions = conditions_table(measured)
     once = list({m.run: m for m in measured}.values())
+    trouble = {m.run: troubles_by_side(m.spends) for m in once}
+    audited = [(m, audit_of(m, trouble[m.run])) for m in measured]
+    ours = [measured_block(m, seed=seed) for m in measured]
+    headlines = [_headline(m, block) for m, block in zip(measured, ours, strict=True)]
+    blocks = [published_block(), *(with_warning(b, warning(m, a.flags())) for b, (m, a) in zip(ours, audited, strict=True))]
+    tables = [score_table(n, blocks) for n in (7, 8, 9, 10, 11)]
+    conditions = conditions_table(measured)
+    counted = [passes(m.ledger, m.weights, seed=seed) for m in measured]
+    by_pass = passes_table(blocks, counted)
+    stops = _stops_tables(audited)
     timing = timing_table(once)
-    page = _page(measured, blocks, [conditions, *tables.values()], timing, library, seed)
-    for table in (conditions, *tables.values(), timing):
+    spend = spend_table({m.run: (m.manifest, m.spends) for m in once})
+    agreement = [t for m in once for t in agreement_tables(m.path, [x for x in measured if x.run == m.run], seed=seed)]
+    page = _page(measured, blocks, library, seed, {
+        "partial": partial,
+        "warnings": [line for m in once for line in family_warnings(m.manifest)],
+        "agreement": [Markup(as_html(t)) for t in agreement],
+        "spend": Markup(as_html(spend)) if spend else None,
+        "banners": banners(audited),
+        "headlines": headlines,
+        "table6": Markup(as_html(conditions)),
+        "score_tables": [Markup(as_html(t)) for t in tables],
+        "passes": Markup(as_html(by_pass)),
+        "stops_tables": [Markup(as_html(t)) for t in (*stops, *_failed(once))],
+        "timing": Markup(as_html(timing)),
+    })  # fmt: skip
+    for table in (conditions, *tables, by_pass, *stops, *agreement, *([spend] if spend else []), timing):
         write_atomic(out_dir / "tables" / f"{table.name}.md", as_markdown(table))
-    write_atomic(out_dir / "tables" / "table6.csv", as_csv(conditions.frame))
+    for table in (conditions, *stops, *agreement, *([spend] if spend else [])):
+        write_atomic(out_dir / "tables" / f"{table.name}.csv", as_csv(table.frame))
     write_atomic(out_dir / "tables" / f"{timing.name}.csv", as_csv(timing_frame(once)))
     for block in blocks:
         for number, frame in block.tables.items():
             write_atomic(out_dir / "tables" / block.key / f"table{number}.csv", as_csv(frame))
-    for m, block in zip(measured, blocks[1:], strict=True):
+    for m, block, rates in zip(measured, ours, counted, strict=True):
         write_atomic(out_dir / "tables" / block.key / "coverage.csv", as_csv(coverage_table(m.ledger)))
+        write_atomic(out_dir / "tables" / block.key / "passes.csv", as_csv(printed_passes(rates)))
+    write_explorer_page(measured, out_dir / "failures.html", library=library)
     write_atomic(out_dir / "index.html", page)
     return out_dir / "index.html"
 
@@ -106,9 +155,8 @@ def chats_of(measured: Sequence[Measured], library: Library) -> list[Chat]:
 
 
 def _page(
-    measured: Sequence[Measured], blocks: Sequence[Block], tables: Sequence[PrintedTable], timing: PrintedTable,
-    library: Library, seed: int,
-) -> str:  # fmt: skip
+    measured: Sequence[Measured], blocks: Sequence[Block], library: Library, seed: int, parts: Mapping[str, Any]
+) -> str:
     from markupsafe import Markup
     from plotly.offline import get_plotlyjs
 
@@ -122,13 +170,10 @@ def _page(
         css=Markup(asset("report.css") + asset("chats.css")),
         plotly=Markup(get_plotlyjs()),
         contents=CONTENTS,
-        headlines=[_headline(m, b) for m, b in zip(measured, blocks[1:], strict=True)],
         limits=_limits(measured, blocks),
-        table6=Markup(as_html(tables[0])),
-        score_tables=[Markup(as_html(t)) for t in tables[1:]],
         block_keys=[b.key for b in blocks],
         comparison=Markup(as_html(comparison)) if comparison else None,
-        coverage_tables=[Markup(as_html(t)) for t in _coverage_tables(measured, by_run)],
+        coverage_tables=[Markup(as_html(t)) for t in _coverage_tables(measured)],
         figures=[
             (
                 ("Profile over the dimensions", "Values of Table 8. Lines join the dimensions of one card; a gap is a "
@@ -141,7 +186,6 @@ def _page(
                 Markup(figure_html(category_figure(blocks), "figure-categories")),
             ),
         ],
-        timing=Markup(as_html(timing)),
         delays=Markup(figure_html(delays, "figure-delays")) if delays else None,
         dialogues=[(run, Markup(chat_html(chats_of(ms, library)))) for run, ms in by_run.items()],
         audit=[
@@ -150,6 +194,7 @@ def _page(
         seed=seed,
         cards_note=f"The cards have changed since {', '.join(stale)} was made: its scenario titles are left out." if stale else "",
         provenance=[Markup(as_html(provenance_table(run, ms))) for run, ms in by_run.items()],
+        **parts,
     )  # fmt: skip
 
 
@@ -181,10 +226,19 @@ def _limits(measured: Sequence[Measured], blocks: Sequence[Block]) -> list[str]:
     return lines
 
 
-def _coverage_tables(measured: Sequence[Measured], by_run: Mapping[str, Sequence[Measured]]) -> list[PrintedTable]:
+def _stops_tables(audited: Sequence[Audited]) -> list[PrintedTable]:
+    """Why chats stopped and how replies came out is the same for every judge of a run; whose fault it is, is not."""
+    once = list({m.run: (m, a) for m, a in audited}.values())
+    return [stops_table(once), faults_table(audited), replies_table(once)]
+
+
+def _failed(runs: Sequence[Measured]) -> list[PrintedTable]:
+    return [table for m in runs if (table := failed_dialogues(m))]
+
+
+def _coverage_tables(measured: Sequence[Measured]) -> list[PrintedTable]:
     found: list[PrintedTable | None] = [denominators(measured), dimension_shares(measured), unassessed(measured)]
     found += [gate_table(m) for m in measured]
     found += [invalid_cases(m) for m in measured]
-    found += [failed_dialogues(ms[0]) for ms in by_run.values()]
     found += [failures_table(m) for m in measured]
     return [table for table in found if table is not None]
