@@ -29,9 +29,12 @@ check: $(VENV)/.dev ## ruff, types, cards, notebook hygiene
 	$(BIN)/anthrolab cards check data
 	$(BIN)/python -m pytest -q tests/test_notebooks.py tests/test_frame.py
 
-bench: $(VENV)/.dev ## speed of the tables and of the gate, as ratios in one run
+bench: $(VENV)/.dev ## speed of tables, gate, engine and explorer, as ratios in one run (Inspect AI comes into .servers, 0.4 GB)
 	$(BIN)/python -m benchmarks.bench_tables
 	$(BIN)/python -m benchmarks.bench_gate
+	$(BIN)/python -m benchmarks.setup_inspect
+	$(BIN)/python -m benchmarks.bench_engine
+	$(BIN)/python -m benchmarks.bench_explorer
 
 lock: $(VENV)/.dev ## write requirements.lock anew from pyproject.toml
 	$(PIP:--constraint requirements.lock=) uv

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from anthrolab.models.usage import Usage
 from anthrolab.models.client import Request
 from anthrolab.models.opening import open_model, open_models
 from anthrolab.models.scripted import serve
@@ -17,6 +16,7 @@ from anthrolab.models.systems import (
     find_system,
     load_systems,
 )
+from anthrolab.models.usage import Usage
 
 KEY = "sk-proj-0123456789abcdef"
 BASE = """\

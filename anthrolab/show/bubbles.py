@@ -1,7 +1,7 @@
-"""One dialogue as chat bubbles: both sides with times, what was dropped or left unsaid, and what failed where."""
+"""One dialogue as chat bubbles: both sides with times, drafts that were not sent, and what failed where."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from anthrolab.cards.scenario import Scenario
@@ -10,15 +10,11 @@ from anthrolab.judging.scores import coverage, failed_boxes
 from anthrolab.judging.verdict import Verdict
 from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.show.coverage import L0_NAMES
+from anthrolab.show.notes import Note, notes_of
 from anthrolab.show.pages import asset, environment
+from anthrolab.show.unsent import Unsent, times_kept, unsent_drafts
 
 _STOPS = {"closed": "both fell silent", "horizon": "the time was up", "max_messages": "the message limit was reached"}
-_GUARDS = {
-    "self_repetition": "repeats an earlier message",
-    "too_many_in_a_row": "too many in a row",
-    "goodbye_loop": "goodbye loop",
-}
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -29,11 +25,16 @@ class Finding:
     reason: str
     by: str
     partner: bool = False
+    marked: bool = False
 
 
 @dataclass
 class Bubble:
-    """A message, or a draft that a guard dropped (`dropped` says which)."""
+    """A message, or a draft that was not sent as it stands.
+
+    index: position among the dialogue's messages (None: a draft). kept: messages of the partner through which a sent
+    draft was kept. unsent: what became of a draft; became: the text that took its place. marked: to be found at once.
+    """
 
     tested: bool
     name: str
@@ -41,7 +42,11 @@ class Bubble:
     text: str
     opener: bool = False
     turn: int | None = None
-    dropped: str | None = None
+    index: int | None = None
+    kept: int = 0
+    unsent: str | None = None
+    became: str | None = None
+    marked: bool = False
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -60,6 +65,7 @@ class Chat:
     bubbles: list[Bubble]
     silences: list[str]
     below: list[Finding]
+    notes: list[Note] = field(default_factory=list)
 
 
 def chat_view(
@@ -92,10 +98,24 @@ def chat_view(
         partner=names["b" if role == "a" else "a"],
         outcome=_outcome(dialogue, gate, verdicts or {}, valid),
         good=valid is not False,
-        bubbles=_with_dropped(dialogue, messages),
+        bubbles=_with_unsent(dialogue, messages),
         silences=_silences(dialogue),
         below=below,
+        notes=notes_of(dialogue),
     )
+
+
+def marked_chat(chat: Chat, failing: Collection[tuple[str, int | None]]) -> Chat:
+    """The chat with some findings marked, and the messages at which they stand: (id, message index or None)."""
+
+    def mark(findings: Sequence[Finding], index: int | None) -> list[Finding]:
+        return [replace(f, marked=not f.partner and (f.id, index) in failing) for f in findings]
+
+    bubbles = []
+    for bubble in chat.bubbles:
+        findings = mark(bubble.findings, bubble.index)
+        bubbles.append(replace(bubble, findings=findings, marked=any(f.marked for f in findings)))
+    return replace(chat, bubbles=bubbles, below=mark(chat.below, None))
 
 
 def chat_html(chats: Sequence[Chat], *, first_open: bool = True) -> str:
@@ -110,6 +130,7 @@ def chat_page(chat: Chat) -> str:
 
 def _messages(dialogue: Dialogue) -> list[Bubble]:
     turns = {position: number for number, position in enumerate(dialogue.turns(), 1)}
+    kept = times_kept(dialogue)
     return [
         Bubble(
             tested=m.speaker == dialogue.evaluated_role,
@@ -118,29 +139,35 @@ def _messages(dialogue: Dialogue) -> list[Bubble]:
             text=m.content,
             opener=m.opener,
             turn=turns.get(i),
+            index=i,
+            kept=kept[i],
         )
         for i, m in enumerate(dialogue.messages)
     ]
 
 
-def _with_dropped(dialogue: Dialogue, messages: list[Bubble]) -> list[Bubble]:
-    """The messages with every dropped draft before the first message that is later than it."""
-    waiting = list(dialogue.guards or [])
-    shown: list[Bubble] = []
+def _with_unsent(dialogue: Dialogue, messages: list[Bubble]) -> list[Bubble]:
+    """The messages with every unsent draft at its place in time."""
+    drafts = unsent_drafts(dialogue)
 
-    def drop() -> Bubble:
-        g = waiting.pop(0)
-        tested = g.speaker == dialogue.evaluated_role
-        name = dialogue.speakers[g.speaker].name
-        return Bubble(tested, name, g.at.strftime("%H:%M:%S"), g.content, dropped=_GUARDS[g.guard])
+    def after(position: int) -> list[Bubble]:
+        return [_unsent(dialogue, d) for d in drafts if d.after == position]
 
-    for message, bubble in zip(dialogue.messages, messages, strict=True):
-        while waiting and waiting[0].at < message.at:
-            shown.append(drop())
-        shown.append(bubble)
-    while waiting:
-        shown.append(drop())
+    shown = after(-1)
+    for position, bubble in enumerate(messages):
+        shown += [bubble, *after(position)]
     return shown
+
+
+def _unsent(dialogue: Dialogue, draft: Unsent) -> Bubble:
+    return Bubble(
+        tested=draft.speaker == dialogue.evaluated_role,
+        name=dialogue.speakers[draft.speaker].name,
+        at=draft.at.strftime("%H:%M:%S"),
+        text=draft.content,
+        unsent=draft.fate,
+        became=draft.became,
+    )
 
 
 def _silences(dialogue: Dialogue) -> list[str]:
@@ -151,8 +178,7 @@ def _silences(dialogue: Dialogue) -> list[str]:
         if ask.error is not None:
             lines.append(f"{who}: reply broke the contract ({ask.error.splitlines()[0] if ask.error else 'no reason'})")
         elif ask.decision is not None and (ask.decision.end or not ask.decision.content.strip()):
-            dropped = f", withdrawing the unsent “{ask.previous_draft.content}”" if ask.previous_draft else ""
-            lines.append(f"{who}: stays silent{dropped}")
+            lines.append(f"{who}: stays silent")
     return lines
 
 
