@@ -21,7 +21,7 @@ from anthrolab.bench.run import generate
 from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import default_cards_dir, load_library
 from anthrolab.cli import app
-from anthrolab.models.scripted import Answer, Call, Served, serve
+from anthrolab.models.scripted import Answer, Call, Served, reply_body, serve
 
 LIBRARY = load_library(default_cards_dir())
 
@@ -370,6 +370,27 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path, server: Served) -> None:
     assert said.endswith("stopped; the same command goes on from here\n")
     assert "Traceback" not in said
     assert set(Run(tmp_path / "r").manifest()["counts"]) == {"planned", "done", "failed", "missing"}
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_ctrl_c_keeps_the_replies_that_are_on_their_way_and_a_second_one_does_not_wait(tmp_path: Path, again: bool) -> None:
+    slow = 30.0 if again else 2.0
+    with serve(lambda call: Answer(reply_body(call, decide(call)), delay=slow if call.number > 4 else 0.0)) as server:
+        systems = write_systems(tmp_path / "systems.yaml", server.url, concurrency=8, timeout_s=60.0)
+        command = [sys.executable, "-m", "anthrolab", "run", "--system", "toy", "--cases", "12", "--systems", str(systems)]
+        process = subprocess.Popen([*command, "--run", str(tmp_path / "r")], stderr=subprocess.PIPE, text=True)
+        while len(server.calls) < 10:
+            time.sleep(0.002)
+        process.send_signal(signal.SIGINT)
+        if again:
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+        asked = len(server.calls)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    logged = [line for path in (tmp_path / "r" / "calls").glob("*.jsonl") for line in path.read_text("utf-8").splitlines()]
+    assert len(logged) == (4 if again else asked), "a reply that was paid for is lost" if not again else said
 
 
 def test_a_full_standard_output_and_a_closed_pipe(tmp_path: Path) -> None:
