@@ -382,14 +382,16 @@ def test_ctrl_c_keeps_the_replies_that_are_on_their_way_and_a_second_one_does_no
         while len(server.calls) < 10:
             time.sleep(0.002)
         process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        at_the_stop = len(server.calls)
         if again:
-            time.sleep(0.5)
             process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=20)
         asked = len(server.calls)
     assert process.returncode == 130, said
     assert "Traceback" not in said
     logged = [line for path in (tmp_path / "r" / "calls").glob("*.jsonl") for line in path.read_text("utf-8").splitlines()]
+    assert asked == at_the_stop, "what waited for its turn went out after the stop"
     assert len(logged) == (4 if again else asked), "a reply that was paid for is lost" if not again else said
 
 

@@ -23,7 +23,6 @@ def write_partial_report(
     with tempfile.TemporaryDirectory(prefix="anthrolab-") as scratch:
         copies = [_copy(Run(Path(run)), Path(scratch)) for run in runs]
         for copy in copies:
-            copy.mend()
             manifest = copy.manifest()
             jobs = planned_jobs(copy, manifest, library)
             counts = count(jobs, planned_dialogues(copy, jobs), [])
