@@ -8,10 +8,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from anthrolab.bench.effort import Effort
 from anthrolab.bench.judge import judge_run
 from anthrolab.bench.ledger import read_ledger
 from anthrolab.bench.run import generate
@@ -19,7 +20,7 @@ from anthrolab.bench.store import Run, RunError
 from anthrolab.bench.tables import write_tables
 from anthrolab.judging.rubric import default_rubric_path, load_rubric
 from anthrolab.models.client import ModelError
-from anthrolab.models.scripted import Answer, Call, serve
+from anthrolab.models.scripted import Answer, Call, reply_body, serve
 from anthrolab.show.measured import load_measured
 from tests.test_bench_run import decide, quiet
 
@@ -135,6 +136,23 @@ def test_a_judge_that_cannot_be_reached_scores_nothing_and_is_asked_again(tmp_pa
         again = judge_run(run, "oracle", systems_file=systems, progress=quiet)
     assert again["incomplete"] == 0
     assert again["assessed"] == again["boxes"]
+
+
+def test_a_dialogue_whose_judging_takes_too_long_is_unassessed_under_its_reason_and_asked_again(tmp_path: Path) -> None:
+    def slow(call: Call) -> str | Answer:
+        text = fine_or_chat(call)
+        return text if "response_format" in call.body and "role" in str(call.body["response_format"]) else Answer(reply_body(call, text), delay=3)
+
+    fine_or_chat = cast("Callable[[Call], str]", answering(fine))
+    with serve(slow) as served:
+        run, systems = make_run(tmp_path, served.url)
+        counts = judge_run(run, "oracle", systems_file=systems, effort=Effort(deadline_s=0.5), progress=quiet)
+        assert (counts["judged"], counts["incomplete"], counts["assessed"], counts["valid"]) == (CASES, CASES, 0, CASES)
+        assert counts["boxes"] > 0, "the denominators stand"
+        verdicts = Run(run).verdicts("oracle").values()
+        assert {v for verdict in verdicts for v in verdict.unassessed()} == {"model_error:deadline"}
+        again = judge_run(run, "oracle", systems_file=systems, progress=quiet)
+        assert (again["incomplete"], again["assessed"]) == (0, again["boxes"])
 
 
 def test_a_judge_that_answers_beside_the_point_is_an_error_of_the_command(tmp_path: Path) -> None:

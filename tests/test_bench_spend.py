@@ -1,5 +1,6 @@
 """What a run costs: summed from its logs, printed, and held below a limit over several commands."""
 
+import asyncio
 from collections import Counter
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def test_a_run_is_summed_by_side_and_system(tmp_path: Path) -> None:
     assert (tested.reused, tested.redrawn, tested.seconds) == (1, (10, 7), 1.0)
     assert (partner.usage.calls, partner.usage.uncounted) == (1, 1)
     assert troubles_by_side([tested, partner]) == {"tested": Counter(timeout=1, length=1), "partner": Counter()}
-    assert tested.cost(PRICES) == pytest.approx((30 * 1000 + 17 * 2000) / 1e6) == cost_so_far(run, {"dear": PRICES})
+    assert tested.cost(PRICES) == pytest.approx((30 * 1000 + 17 * 2000) / 1e6) == cost_so_far(run, {"dear": PRICES, "other": PRICES})
     assert tested.cost(None) is None and read_spend(Run(tmp_path / "none")) == []
 
 
@@ -121,3 +122,24 @@ def test_an_effort_that_is_none_is_refused() -> None:
     with pytest.raises(RunError):
         Effort(deadline_s=float("inf"))
 
+
+
+def test_what_another_systems_calls_have_cost_counts_too(tmp_path: Path) -> None:
+    run = Run(tmp_path / "r")
+    logged(run)  # 0.064 USD of dear, and a call of other that nobody counted
+    judge = system(name="judge", prices=Prices(input=1.0, output=1.0).model_dump())
+    run.write_manifest(
+        {
+            "run": "r", "hashes": {}, "counts": {}, "judges": {},
+            "settings": {"system": {"name": "dear", "prices": PRICES.model_dump()}, "partner": {"name": "other", "prices": PRICES.model_dump()}},
+        }
+    )  # fmt: skip
+
+    async def begun() -> float:
+        async with Effort(max_cost=1.0).engine(run, judge) as engine:
+            return engine.meter.spent
+
+    assert asyncio.run(begun()) == pytest.approx(0.064)
+    run.write_manifest({**run.manifest(), "settings": {"system": {"name": "dear", "prices": PRICES.model_dump()}, "partner": {"name": "other"}}})
+    with pytest.raises(RunError, match=r"holds calls of other \(partner\), which has no prices"):
+        Effort(max_cost=1.0).engine(run, judge)

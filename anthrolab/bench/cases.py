@@ -43,6 +43,8 @@ def select_cases(library: Library, wanted: int | Sequence[str] | None) -> list[C
     if wanted is None:
         return cases
     if not isinstance(wanted, int):
+        if not wanted:
+            raise AnthrolabError("--cases: names no case; a run needs at least one")
         if strange := sorted(set(wanted) - {case.id for case in cases}):
             raise AnthrolabError(f"--cases: these cards have no case {strange[0]}; a case is a binding and a role, such as {cases[0].id}")
         return [case for case in cases if case.id in wanted]

@@ -4,7 +4,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from anthrolab.bench.spend import cost_so_far, default_cache
+from anthrolab.bench.spend import cost_so_far, default_cache, prices_of
 from anthrolab.bench.store import Run, RunError
 from anthrolab.models.engine import Engine, open_engine
 from anthrolab.models.systems import System
@@ -31,8 +31,15 @@ class Effort:
             raise RunError(f"--deadline {self.deadline_s / 60:g}: minutes, more than 0")
 
     def engine(self, run: Run, *systems: System) -> AbstractAsyncContextManager[Engine]:
-        """The engine of a command on a run; what the run has cost is read from its call logs if there is a limit."""
-        spent = 0.0 if self.max_cost is None else cost_so_far(run, {s.name: s.prices for s in systems})
+        """The engine of a command on a run. `systems`: with their prices of today; others by the manifest.
+
+        RunError if there is a limit and the run holds calls of a system without prices.
+        """
+        spent = 0.0
+        if self.max_cost is not None:
+            now = {s.name: s.prices for s in systems}
+            begun = (run.path / "manifest.json").exists()
+            spent = cost_so_far(run, {**(prices_of(run.manifest()) if begun else {}), **now})
         return open_engine(self.cache, self.max_cost, spent)
 
 

@@ -6,22 +6,23 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from anthrolab.bench.effort import NO_LIMIT, Effort
-from anthrolab.bench.ledger import GLOBAL_DIMENSIONS, LOCAL_DIMENSIONS, RUBRIC_FILE, write_ledger
+from anthrolab.bench.judged import valid_by, write_judged
+from anthrolab.bench.ledger import GLOBAL_DIMENSIONS, LOCAL_DIMENSIONS
 from anthrolab.bench.manifest import code_hash, library_versions
-from anthrolab.bench.plan import Job, Progress, planned_dialogues, planned_jobs
+from anthrolab.bench.plan import Progress, planned_dialogues, planned_jobs
 from anthrolab.bench.store import Run, RunError
 from anthrolab.bench.ticker import Ticker
 from anthrolab.bench.workers import ENDS, work_through
 from anthrolab.cards.library import Library, default_cards_dir, load_library
-from anthrolab.files import content_hash, write_atomic
-from anthrolab.judging.l0 import SEVERITY, L0Result, check
+from anthrolab.cards.persona import Persona
+from anthrolab.cards.scenario import Scenario
+from anthrolab.files import content_hash
+from anthrolab.judging.l0 import L0Result, check
 from anthrolab.judging.llm import LLMJudge
 from anthrolab.judging.rubric import Rubric, load_rubric
 from anthrolab.judging.rules import RulesJudge
-from anthrolab.judging.scores import box_rows, coverage
+from anthrolab.judging.scores import coverage
 from anthrolab.judging.verdict import Judge, Verdict
 from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.client import ModelError
@@ -29,7 +30,7 @@ from anthrolab.models.engine import Engine
 from anthrolab.models.flow import Flow
 from anthrolab.models.opening import open_models
 from anthrolab.models.systems import default_systems_path, find_system, load_systems
-from anthrolab.runtime.dialogue import Dialogue
+from anthrolab.runtime.dialogue import Dialogue, Speaker
 from anthrolab.sync import run_async
 
 RULES = "rules"
@@ -57,7 +58,7 @@ def judge_run(
 
     `judge` is "rules" or the name of a system that serves as model judge. Verdicts that are there under the same
     judge and rubric are not asked for again; incomplete ones (a call got no answer) are. `effort`: what it may cost and
-    take; a verdict that took too long is missing, and its case counts as not done. With `ask` False a model judge is not
+    take; what took too long is unassessed. With `ask` False a model judge is not
     asked: the ledger holds what it has answered so far.
     """
     run = Run(run_dir)
@@ -84,8 +85,8 @@ def judge_run(
             described = manifest["judges"].get(judge) or _unfinished(judge, verdicts)
         others = [v for v in run.all_verdicts() if v.judge != judge]
         run.settle("verdicts.jsonl", [v.to_line() for v in [*others, *verdicts.values()]])
-        _write_ledger(run, judge, manifest, jobs, gate, verdicts, rubric)
-        counted = [v for j in jobs if (v := verdicts.get(j.dialogue_id)) and _valid(j, gate, verdicts)]
+        write_judged(run, judge, manifest, jobs, gate, verdicts, rubric)
+        counted = [v for j in jobs if (v := verdicts.get(j.dialogue_id)) and valid_by(j, gate, verdicts)]
         seen = coverage(box for v in counted for box in v.boxes())
         counts = {
             "planned": len(jobs), "done": len(gate), "valid": len(counted), "judged": len(verdicts),
@@ -115,7 +116,7 @@ def _check_dimensions(rubric: Rubric) -> None:
 
 
 def _gate(dialogue: Dialogue, library: Library) -> L0Result:
-    return check(dialogue, dialogue.cards_of(library.personas), library.scenarios.get(dialogue.scenario or ""))
+    return check(dialogue, *_cards(dialogue, library))
 
 
 async def _judge_all(
@@ -139,12 +140,14 @@ async def _judge_all(
             progress(f"judge {name}: {len(todo)} of {len(valid)} valid dialogues to judge")
         ticker, ends = Ticker(len(todo), engine.meter), []
 
-        async def one(dialogue: Dialogue) -> None:
-            scenario = library.scenarios.get(dialogue.scenario or "")
-            verdict = await judge.judge(dialogue, dialogue.cards_of(library.personas), scenario)
+        def keep(dialogue: Dialogue, verdict: Verdict) -> None:
             verdict = verdict.model_copy(update={"dialogue_hash": hashes[dialogue.dialogue_id]})
             run.add_verdict(verdict)
             there[dialogue.dialogue_id] = verdict
+
+        async def one(dialogue: Dialogue) -> None:
+            verdict = await judge.judge(dialogue, *_cards(dialogue, library))
+            keep(dialogue, verdict)
             for error in verdict.errors:
                 if error.fault.removeprefix("model_error:") in ENDS:
                     raise ModelError(error.fault.removeprefix("model_error:"), error.message)  # type: ignore[arg-type]
@@ -156,8 +159,10 @@ async def _judge_all(
         def failed(dialogue: Dialogue, e: ModelError) -> None:
             if e.fault in ENDS:
                 ends.append(e)
-            else:
-                progress(f"  {dialogue.dialogue_id}: not judged ({e.fault}): {e}")
+                return
+            assert isinstance(judge, LLMJudge)  # the rules judge asks nobody
+            keep(dialogue, judge.unanswered(dialogue, *_cards(dialogue, library), e.fault, str(e)))
+            progress(f"  {dialogue.dialogue_id}: not judged ({e.fault}): {e}")
 
         await work_through(
             todo, one, failed, most=MOST, flows=flows, calls_each=CALLS_EACH, deadline_s=effort.deadline_s,
@@ -167,6 +172,10 @@ async def _judge_all(
             raise ends[0]
         verdicts = {d.dialogue_id: there[d.dialogue_id] for d in valid if d.dialogue_id in there}
         return verdicts, {"identity": judge.identity, **described}
+
+
+def _cards(dialogue: Dialogue, library: Library) -> tuple[dict[Speaker, Persona], Scenario | None]:
+    return dialogue.cards_of(library.personas), library.scenarios.get(dialogue.scenario or "")
 
 
 def _unfinished(name: str, verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
@@ -195,58 +204,13 @@ async def _open_judge(
     if name == RULES:
         yield RulesJudge(rubric), [], Engine(), {"kind": "rules"}
         return
-    system = find_system(load_systems(systems_file or default_systems_path()), name)
+    known = load_systems(systems_file or default_systems_path())
+    system = find_system(known, name)
     if system.policy != "chat":
         raise RunError(f"system '{name}': cannot judge: a judge is a chat model (policy: chat); name another")
-    async with open_models() as models, effort.engine(run, system) as engine:
+    async with open_models() as models, effort.engine(run, *known.values()) as engine:
         log = CallLog(run.calls / f"judge-{name}.jsonl", engine)
         client = Recorded(await models.client(system), log, engine.meter.toll(system, "judge"))
         params = system.as_judge().body()
         described = {"kind": "model", "system": system.model_dump(mode="json"), "params": params, "server": client.identity}
         yield LLMJudge(client, system, rubric), models.flows, engine, described
-
-
-def _valid(job: Job, gate: Mapping[str, L0Result], verdicts: Mapping[str, Verdict]) -> bool | None:
-    """Validity of a planned case: None if it is not done, or valid by the gate and not judged; a fatal violation by
-    rules or by the judge makes it False."""
-    result = gate.get(job.dialogue_id)
-    if result is None or not result.valid:
-        return None if result is None else False
-    verdict = verdicts.get(job.dialogue_id)
-    if verdict is None:
-        return None
-    return not any(SEVERITY[v.id] == "fatal" for v in verdict.judge_violations())  # type: ignore[index]
-
-
-def _write_ledger(
-    run: Run, judge: str, manifest: Mapping[str, Any], jobs: list[Job], gate: Mapping[str, L0Result],
-    verdicts: Mapping[str, Verdict], rubric: Rubric,
-) -> None:  # fmt: skip
-    system = manifest["settings"]["system"]["name"]
-    cases = [
-        {
-            "system": system, "case_id": job.case.id, "sample": job.sample, "binding": job.case.binding,
-            "role": job.case.role, "category": job.case.category, "valid": _valid(job, gate, verdicts),
-        }
-        for job in jobs
-    ]  # fmt: skip
-    boxes = [
-        {"system": system, "case_id": job.case.id, "sample": job.sample, **row._asdict()}
-        for job, case in zip(jobs, cases, strict=True)
-        if case["valid"] and job.dialogue_id in verdicts
-        for row in box_rows(verdicts[job.dialogue_id], rubric)
-    ]
-    text, count = pl.String, pl.Int32
-    weights = {d.id: d.weight for d in rubric.dimensions}
-    write_atomic(run.ledger(judge) / RUBRIC_FILE, json.dumps({"name": rubric.name, "hash": rubric.hash, "weights": weights}))
-    write_ledger(
-        run.ledger(judge),
-        pl.DataFrame(cases, schema={
-            "system": text, "case_id": text, "sample": count, "binding": text, "role": text, "category": text,
-            "valid": pl.Boolean,
-        }),
-        pl.DataFrame(boxes, schema={
-            "system": text, "case_id": text, "sample": count, "scope": text, "turn_index": count,
-            "dimension": text, "checkbox": count, "passed": pl.Boolean,
-        }),
-    )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from anthrolab.bench.workers import work_through
 from anthrolab.cards.library import Library, default_cards_dir, load_library
 from anthrolab.models.calls import CallLog
 from anthrolab.models.client import ModelError
+from anthrolab.models.engine import Engine
 from anthrolab.models.opening import open_models
 from anthrolab.models.systems import System, default_systems_path, find_partner, find_system, load_systems
 from anthrolab.runtime.dialogue import Dialogue
@@ -85,8 +87,9 @@ def generate(
             manifest["versions"] = with_new(manifest["versions"], library_versions())
             run.write_manifest({**manifest, "counts": count(jobs, done, failures)})
             progress(f"{tested.name} against {reference.name}: {len(todo)} of {len(jobs)} dialogues to have; {state.in_words()}")
+            opened = effort.engine(run, *known.values())
             try:
-                run_async(_have_all(run, todo, tested, reference, library, limits, state, seed, effort, failures, progress))
+                run_async(_have_all(run, todo, tested, reference, library, limits, state, seed, opened, effort, failures, progress))
             except KeyboardInterrupt:
                 _settle(run, manifest, jobs, failures, progress)
                 raise
@@ -112,11 +115,10 @@ def _settle(
 
 async def _have_all(
     run: Run, todo: list[Job], tested: System, reference: System, library: Library, limits: Limits, state: State,
-    seed: int, effort: Effort, failures: list[dict[str, Any]], progress: Progress,
+    seed: int, opened: AbstractAsyncContextManager[Engine], effort: Effort, failures: list[dict[str, Any]], progress: Progress,
 ) -> None:  # fmt: skip
     """Have the dialogues concurrently; adds a row to `failures` for each that could not be had."""
-    paying = [s for s in (tested, reference, state.summary) if isinstance(s, System)]
-    async with open_models() as models, effort.engine(run, *paying) as engine:
+    async with open_models() as models, opened as engine:
         stage = await Stage.open(models, engine, tested, reference, limits, state)
         ticker = Ticker(len(todo), engine.meter)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from anthrolab.bench.store import Run
+from anthrolab.bench.store import Run, RunError
 from anthrolab.files import whole_lines
 from anthrolab.models.calls import CallLogError
 from anthrolab.models.client import Reply
@@ -68,9 +68,25 @@ def _add(found: dict[tuple[str, str], Spent], row: Mapping[str, Any], side: str)
     spent.seconds += row["seconds"]
 
 
+def prices_of(manifest: Mapping[str, Any]) -> dict[str, Prices | None]:
+    """The prices of all systems that a manifest names."""
+    named = [*manifest["settings"].values(), *(j.get("system") for j in manifest["judges"].values())]
+    systems = [s for s in named if isinstance(s, Mapping) and "name" in s]
+    return {s["name"]: Prices.model_validate(s["prices"]) if s.get("prices") else None for s in systems}
+
+
 def cost_so_far(run: Run, prices: Mapping[str, Prices | None]) -> float:
-    """USD that a run has cost, by the prices of its systems; what has none costs nothing."""
-    return sum(spent.cost(prices.get(spent.system)) or 0.0 for spent in read_spend(run))
+    """USD that a run has cost by these prices; RunError if it holds calls of a system that is not among them."""
+    total = 0.0
+    for spent in read_spend(run):
+        cost = spent.cost(prices.get(spent.system))
+        if cost is None:
+            raise RunError(
+                f"--max-cost: {run.calls} holds calls of {spent.system} ({spent.side}), which has no prices, so nobody knows what "
+                "they cost; write its prices (0 and 0 if it costs nothing) in the systems file"
+            )
+        total += cost
+    return total
 
 
 def default_cache(run_dir: Path) -> Path:

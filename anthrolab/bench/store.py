@@ -3,6 +3,7 @@
     runs/<run>/manifest.json     what was run with what, and how much of it is done
                dialogues.jsonl   finished dialogues, one a line
                verdicts.jsonl    finished verdicts, one a line
+               retests.jsonl     second verdicts of the same judge on a sample (`anthrolab agreement --retest`)
                gate.jsonl        what the validity gate said of each dialogue
                failures.jsonl    what could not be done in the last command, and why
                memories.jsonl    every version of every memory (a series of sessions only)
@@ -98,12 +99,16 @@ class Run:
         return {d.dialogue_id: d for d in self._records("dialogues.jsonl", Dialogue)}
 
     def verdicts(self, judge: str) -> dict[str, Verdict]:
-        """Finished verdicts of one judge by dialogue id."""
-        return {v.dialogue_id: v for v in self._records("verdicts.jsonl", Verdict) if v.judge == judge}
+        """Finished verdicts of one judge by dialogue id, the latest ones last."""
+        return {v.dialogue_id: v for v in self.all_verdicts() if v.judge == judge}
 
     def all_verdicts(self) -> list[Verdict]:
-        """Finished verdicts of all judges, in file order; of verdicts given twice the later one."""
-        return list({(v.judge, v.dialogue_id): v for v in self._records("verdicts.jsonl", Verdict)}.values())
+        """Finished verdicts of all judges, in file order; of verdicts given twice only the later one."""
+        latest: dict[tuple[str, str], Verdict] = {}
+        for verdict in self._records("verdicts.jsonl", Verdict):
+            latest.pop((verdict.judge, verdict.dialogue_id), None)
+            latest[verdict.judge, verdict.dialogue_id] = verdict
+        return list(latest.values())
 
     def memory_updates(self) -> list[MemoryUpdate]:
         """Every update of a memory, in file order."""
@@ -112,6 +117,16 @@ class Run:
     def add_memory_update(self, update: MemoryUpdate) -> None:
         """Append one update."""
         append_line(self.path / "memories.jsonl", update.model_dump_json())
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """The rows of gate.jsonl or failures.jsonl; none if there is no such file."""
+        path = self.path / name
+        if not path.exists():
+            return []
+        try:
+            return [json.loads(line) for line in whole_lines(path)]
+        except ValueError as e:
+            raise RunError(f"{path}: a line is not valid JSON ({e}); remove the file and run the command again") from e
 
     def judges(self) -> list[str]:
         """Names of the judges whose ledgers stand here."""
@@ -137,7 +152,7 @@ class Run:
         """Cut off last lines that a killed writer left half-written. What is no run's is left alone."""
         if not (self.path / "manifest.json").exists():
             return
-        for name in ("dialogues.jsonl", "verdicts.jsonl", "memories.jsonl"):
+        for name in ("dialogues.jsonl", "verdicts.jsonl", "retests.jsonl", "memories.jsonl"):
             cut_torn_line(self.path / name)
 
     @contextmanager

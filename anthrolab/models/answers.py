@@ -1,5 +1,6 @@
 """Reading what an OpenAI-compatible server answered: pure, from the bytes of a 200 reply to a `Reply`."""
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping
@@ -66,6 +67,15 @@ def read_answer(content: bytes, is_chat: bool) -> Reply:
         cached_tokens=cached,
         completion_tokens=_count(usage.get("completion_tokens")),
     )
+
+
+def read_models(content: bytes) -> list[str]:
+    """The names in the body of a list of models."""
+    with contextlib.suppress(ValueError):
+        body = json.loads(content)
+        if isinstance(body, dict) and isinstance(body.get("data"), list):
+            return [str(entry.get("id")) for entry in body["data"] if isinstance(entry, dict)]
+    raise UnreadableAnswerError("not_json", f"answered the list of models with {describe_body(content)}")
 
 
 def split_reasoning(content: str) -> tuple[str, str | None]:

@@ -1,11 +1,10 @@
 """The one client for every OpenAI-compatible server: vLLM, llama.cpp, hosted services.
 
-It speaks the two calls of the protocol by aiohttp. The official client, on the same transport, takes four times the CPU a call
-for conveniences that are not wanted here (its own retries, its own types); `make bench` has the figures.
+It speaks the two calls of the protocol by aiohttp. The official client, on the same transport, takes several times the CPU a
+call for conveniences that are not wanted here (its own retries, its own types); `make bench` has it beside the engine.
 """
 
 import asyncio
-import contextlib
 import json
 import time
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from anthrolab import __version__
-from anthrolab.models.answers import UnreadableAnswerError, describe_body, read_answer
+from anthrolab.models.answers import UnreadableAnswerError, read_answer, read_models
 from anthrolab.models.client import ModelError, Reply, Request, Spent, Trouble
 from anthrolab.models.faults import (
     FIXES,
@@ -143,7 +142,7 @@ class Endpoint:
 
     async def models(self) -> list[str]:
         """Names of the models the server offers; ModelError as in `ask`."""
-        return await self._within_budget("/models", None, Spent(), _model_names, [], None)
+        return await self._within_budget("/models", None, Spent(), read_models, [], None)
 
     async def _within_budget(
         self, path: str, body: dict[str, Any] | None, spent: Spent, read: Callable[[bytes], T], failed: list[Trouble],
@@ -247,11 +246,3 @@ def _used(got: object) -> Usage | None:
     if isinstance(got, Reply):
         return Usage.of(got)
     return None if isinstance(got, Failure) and got.billed else Usage()
-
-
-def _model_names(content: bytes) -> list[str]:
-    with contextlib.suppress(ValueError):
-        body = json.loads(content)
-        if isinstance(body, dict) and isinstance(body.get("data"), list):
-            return [str(entry.get("id")) for entry in body["data"] if isinstance(entry, dict)]
-    raise UnreadableAnswerError("not_json", f"answered the list of models with {describe_body(content)}")

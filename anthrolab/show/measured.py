@@ -1,7 +1,6 @@
 """Reading what a report shows of a run: its ledger by one judge, with the dialogues, verdicts and gate rows behind it."""
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 from anthrolab.bench.ledger import Ledger, read_ledger
 from anthrolab.bench.spend import Spent, read_spend
 from anthrolab.bench.store import Run, RunError
-from anthrolab.files import content_hash, whole_lines
+from anthrolab.files import content_hash
 from anthrolab.judging.rubric import Rubric, load_rubric
 from anthrolab.judging.verdict import Verdict
 from anthrolab.runtime.dialogue import Dialogue
@@ -31,7 +30,7 @@ class Measured:
     dialogues: Mapping[str, Dialogue]
     verdicts: Mapping[str, Verdict]
     gate: Mapping[str, Mapping[str, Any]]
-    failures: list[Mapping[str, Any]]
+    failures: Sequence[Mapping[str, Any]]
     rubric: Rubric
     path: Path
 
@@ -88,7 +87,7 @@ def load_measured(run_dir: Path, judge: str, rubric: Rubric | None = None) -> Me
         )
     if any(judged["counts"][key] != manifest["counts"].get(key) for key in ("planned", "done")):
         raise RunError(f"{run_dir}: has dialogues that judge {judge} has not seen; {again}")
-    gate = {row["dialogue_id"]: row for row in _rows(run_dir / "gate.jsonl")}
+    gate = {row["dialogue_id"]: row for row in run.rows("gate.jsonl")}
     dialogues, verdicts = run.dialogues(), run.verdicts(judge)
     if set(gate) != set(dialogues) or content_hash(list(gate.values())) != judged["gate"]:
         raise RunError(f"{run_dir / 'gate.jsonl'}: is not what judge {judge} went by; {again}")
@@ -103,7 +102,7 @@ def load_measured(run_dir: Path, judge: str, rubric: Rubric | None = None) -> Me
         dialogues=dialogues,
         verdicts=verdicts,
         gate=gate,
-        failures=_rows(run_dir / "failures.jsonl"),
+        failures=run.rows("failures.jsonl"),
         rubric=rubric,
         path=run_dir,
     )
@@ -117,12 +116,3 @@ def load_all(run_dir: Path, rubric: Rubric | None = None) -> list[Measured]:
             raise RunError(f"{run_dir}: holds a series of sessions and no cases; `anthrolab timing` and `anthrolab l0` take it")
         raise RunError(f"{run_dir}: not judged yet; do: anthrolab judge {run_dir} --judge rules")
     return [load_measured(run_dir, judge, rubric) for judge in judges]
-
-
-def _rows(path: Path) -> list[Mapping[str, Any]]:
-    if not path.exists():
-        return []
-    try:
-        return [json.loads(line) for line in whole_lines(path)]
-    except ValueError as e:
-        raise RunError(f"{path}: a line is not valid JSON ({e}); remove the file and run the command again") from e

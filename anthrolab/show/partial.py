@@ -25,7 +25,8 @@ def write_partial_report(
         for copy in copies:
             manifest = copy.manifest()
             jobs = planned_jobs(copy, manifest, library)
-            counts = count(jobs, planned_dialogues(copy, jobs), [])
+            done = planned_dialogues(copy, jobs)
+            counts = count(jobs, done, [f for f in copy.rows("failures.jsonl") if f["dialogue_id"] not in done])
             copy.write_manifest({**manifest, "counts": counts})
             for judge in dict.fromkeys([RULES, *(v.judge for v in copy.all_verdicts())]):
                 judged = judge_run(
@@ -41,7 +42,7 @@ def _copy(run: Run, scratch: Path) -> Run:
     manifest = run.manifest()
     copy = Run(scratch / run.name)
     copy.path.mkdir()
-    for name in ("dialogues.jsonl", "verdicts.jsonl", "failures.jsonl"):
+    for name in ("dialogues.jsonl", "verdicts.jsonl", "retests.jsonl", "failures.jsonl"):
         if (run.path / name).exists():
             shutil.copy(run.path / name, copy.path)
     (copy.path / "manifest.json").write_text(json.dumps(manifest, ensure_ascii=False), encoding="utf-8")

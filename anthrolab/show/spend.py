@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from anthrolab.bench.spend import Spent
+from anthrolab.bench.spend import Spent, prices_of
 from anthrolab.models.systems import Prices
 from anthrolab.show.tables import NO_VALUE, PrintedTable, plain_table
 
@@ -25,13 +25,6 @@ def spend_table(runs: Mapping[str, tuple[Mapping[str, Any], Sequence[Spent]]]) -
     )  # fmt: skip
 
 
-def prices_of(manifest: Mapping[str, Any]) -> dict[str, Prices]:
-    """The prices of all systems that a manifest names and that have some."""
-    named = [*manifest["settings"].values(), *(j.get("system") for j in manifest["judges"].values())]
-    systems = [s for s in named if isinstance(s, dict) and s.get("prices")]
-    return {s["name"]: Prices.model_validate(s["prices"]) for s in systems}
-
-
 def troubles_by_side(spends: Sequence[Spent]) -> dict[str, Counter[str]]:
     """Failed attempts of each side of a run."""
     found: dict[str, Counter[str]] = {}
@@ -40,7 +33,7 @@ def troubles_by_side(spends: Sequence[Spent]) -> dict[str, Counter[str]]:
     return found
 
 
-def _row(run: str, spent: Spent, prices: Mapping[str, Prices]) -> dict[str, str]:
+def _row(run: str, spent: Spent, prices: Mapping[str, Prices | None]) -> dict[str, str]:
     usage, cost = spent.usage, spent.cost(prices.get(spent.system))
     troubles = ", ".join(f"{what} {count}" for what, count in sorted(spent.troubles.items()))
     return {
