@@ -21,6 +21,7 @@ from anthrolab.bench.tables import write_tables
 from anthrolab.judging.rubric import default_rubric_path, load_rubric
 from anthrolab.models.client import ModelError
 from anthrolab.models.scripted import Answer, Call, reply_body, serve
+from anthrolab.models.systems import SystemsError
 from anthrolab.show.measured import load_measured
 from tests.test_bench_run import decide, quiet
 
@@ -314,7 +315,7 @@ def test_a_base_model_cannot_judge(tmp_path: Path) -> None:
     entries = json.loads(systems.read_text(encoding="utf-8"))["systems"]
     entries[1]["policy"] = "transcript"
     systems.write_text(json.dumps({"systems": entries}), encoding="utf-8")
-    with pytest.raises(RunError, match="a judge is a chat model"):
+    with pytest.raises(SystemsError, match="a judge is a chat model"):
         judge_run(run, "oracle", systems_file=systems, progress=quiet)
 
 

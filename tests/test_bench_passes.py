@@ -123,11 +123,52 @@ def test_the_training_filter_never_takes_an_unassessed_box_as_passed() -> None:
         simple(planned("b02", "a"), [10], 10),
     )
     found = counts(ledger)
-    assert found["training filter"] == (1, 1, 2, 3)
+    assert found["training filter"] == (1, 2, 1, 3)
     assert found["strict ACC"] == (2, 3, 0, 3)
     partly = dict(passes(ledger).select("definition", "partly").rows())
     assert partly == dict.fromkeys(NAMES, True) | {"training filter": False}
     assert not passes(made(simple(planned("b02", "a"), [10], 10)))["partly"].any()
+
+
+def test_what_fails_whatever_the_missing_answers_are_is_no_undecided_case() -> None:
+    failing = [simple(planned(f"b0{n}", "a"), [10], 9, unassessed=1) for n in range(1, 5)]
+    clean = [simple(planned(f"b0{n}", "a"), [10], 10) for n in (5, 6)]
+    assert counts(made(*failing, *clean))["training filter"] == (2, 6, 0, 6)
+
+
+@pytest.mark.parametrize(
+    ("passed", "failed", "missing", "outcome"),
+    [
+        (8, 1, 1, (0, 1, 0, 1)),  # with the missing one passed S_turn is 0.9, and not above it
+        (17, 1, 2, (0, 0, 1, 1)),  # 0.95 at best
+        (0, 1, 9, (0, 1, 0, 1)),
+        (0, 0, 10, (0, 0, 1, 1)),
+        (9, 0, 1, (0, 0, 1, 1)),
+        (19, 0, 1, (1, 1, 0, 1)),  # above 0.9 even with the missing one failed
+    ],
+)
+def test_the_training_filter_is_decided_where_the_missing_answers_of_a_turn_do_not_matter(
+    passed: int, failed: int, missing: int, outcome: tuple[int, int, int, int]
+) -> None:
+    case = planned("b01", "a")
+    turn = boxes(case, 1, "D1", [True] * passed + [False] * failed + [None] * missing)
+    assert counts(made((case, [*turn, *share(case, None, "E1", 10, 10)])))["training filter"] == outcome
+    # a dialogue card without an answer could still fail, and helps no turn
+    unknown = counts(made((case, [*turn, *share(case, None, "E1", 0, 0, 10)])))["training filter"]
+    assert unknown == (outcome if outcome[0] == 0 else (0, 0, 1, 1))
+
+
+def test_one_role_that_fails_decides_for_both() -> None:
+    nothing, invalid = planned("b01", "b"), planned("b02", "b", valid=False)
+    ledger = made(
+        simple(planned("b01", "a"), [9], 10),
+        (nothing, share(nothing, 1, "D1", 0, 0, 5)),
+        simple(planned("b02", "a"), [9], 10),  # its other role is not valid: no unit
+        (invalid, []),
+        simple(planned("b03", "a"), [10], 10),
+        (undecided := planned("b03", "b"), share(undecided, 1, "D1", 0, 0, 5)),
+    )
+    assert counts(ledger)["both roles"] == (0, 1, 1, 3)
 
 
 def test_what_cannot_be_decided_is_counted_and_in_no_denominator() -> None:
@@ -142,7 +183,7 @@ def test_what_cannot_be_decided_is_counted_and_in_no_denominator() -> None:
         "strict ACC": (2, 3, 1, 4),
         **{f"ACC@{at}": (1, 1, 3, 4) for at in BY_SCORE},
         "both roles": (0, 1, 1, 2),
-        "training filter": (1, 1, 3, 4),
+        "training filter": (1, 2, 2, 4),  # no_dialogue has S_turn = 0.9 and not above it, whatever the dialogue card says
     }
 
 
@@ -218,12 +259,11 @@ def literal(ledger: Ledger, system: str) -> dict[str, tuple[int, int, int, int]]
         turns = [s for turn, s in scores.items() if turn is not None and s is not None]
         s_turn = sum(turns, Fraction()) / len(turns) if turns else None
         s_dialogue = scores.get(None)
-        whole = None not in everything and s_turn is not None and s_dialogue is not None
         found: dict[str, bool | None] = {STRICT.name: all(known) if known else None}
         for at, definition in BY_SCORE.items():
             both = s_turn is not None and s_dialogue is not None
             found[definition.name] = 100 * (s_turn / 2 + s_dialogue / 2) >= at if both else None  # type: ignore[operator]
-        found[TRAINING.name] = (s_dialogue == 1 and s_turn > Fraction(9, 10)) if whole else None  # type: ignore[operator]
+        found[TRAINING.name] = _trains(answers)
         verdicts[case["case_id"], case["sample"]] = found
     valid = [verdicts[c["case_id"], c["sample"]] for c in cases if c["valid"] is True]
     result = {name: _count([v[name] for v in valid], len(cases)) for name in NAMES if name != BOTH_ROLES.name}
@@ -235,8 +275,23 @@ def literal(ledger: Ledger, system: str) -> dict[str, tuple[int, int, int, int]]
             pairs += 1
             if a["valid"] is True and b["valid"] is True:
                 one, two = (verdicts[c["case_id"], c["sample"]][STRICT.name] for c in (a, b))
-                both.append(None if one is None or two is None else one and two)
+                both.append(False if False in (one, two) else None if None in (one, two) else True)
     return result | {BOTH_ROLES.name: _count(both, pairs)}
+
+
+def _trains(answers: dict[int | None, list[dict[str, Any]]]) -> bool | None:
+    """What the filter says with the missing answers all failed and all passed: decided if both say the same.
+
+    Answers only help: what lies between the two lies between their scores. A card that is not there could say anything.
+    """
+    said = []
+    for filled in (False, True):
+        cards = {turn: [{**b, "passed": filled if b["passed"] is None else b["passed"]} for b in found] for turn, found in answers.items()}
+        turns = [_score(found) for turn, found in cards.items() if turn is not None]
+        mean = sum((s for s in turns if s is not None), Fraction()) / len(turns) if turns else Fraction(filled)
+        whole = _score(cards[None]) if None in cards else Fraction(filled)
+        said.append(whole == 1 and mean > Fraction(9, 10))
+    return said[0] if said[0] == said[1] else None
 
 
 def _score(found: list[dict[str, Any]]) -> Fraction | None:

@@ -38,7 +38,7 @@ from anthrolab.judging.calibration.agreement import kappa, kappa_by_cluster
 from anthrolab.judging.calibration.judged import CheckError
 from anthrolab.judging.verdict import Verdict
 from anthrolab.models.client import ModelError
-from anthrolab.models.scripted import Answer, Call, serve
+from anthrolab.models.scripted import Answer, Call, reply_body, serve
 from tests.labelled_for_tests import SMALL, verdict
 from tests.test_bench_judge import CASES, answering, fine, make_run
 from tests.test_bench_run import quiet
@@ -66,20 +66,20 @@ def test_agreement_by_hand() -> None:
     assert (spoken.kappa.agree, spoken.kappa.both_passed, spoken.one_only) == (Rate(4, 6), Rate(2, 6), 2)
     assert (spoken.kappa.failed_a, spoken.kappa.failed_b) == (Rate(3, 6), Rate(3, 6))
     assert spoken.kappa.value == pytest.approx((4 / 6 - 1 / 2) / (1 - 1 / 2))
-    assert spoken.undefined is None
-    assert rows["D1.2"].kappa.value is None and rows["D1.2"].undefined == "both always say passed"
+    assert spoken.no_kappa("A", "B") is None
+    assert rows["D1.2"].kappa.value is None and rows["D1.2"].no_kappa("A", "B") == "both always say passed"
     assert (rows["D1.2"].kappa.agree, rows["D1.2"].kappa.interval) == (Rate(8, 8), None)
-    assert rows["E1.1"].undefined == "nothing that both answer" and rows["E1.1"].one_only == 2
+    assert rows["E1.1"].no_kappa("A", "B") == "nothing that both answer" and rows["E1.1"].one_only == 2
     assert rows["L0-07"].kappa.agree == Rate(0, 1)
     assert rows[ALL].kappa.agree == Rate(12, 14)
     # d1 fails for both, d2 fails for both: never d3 and d4, which one of them has not judged
-    assert rows[OUTCOME].kappa.agree == Rate(2, 2) and rows[OUTCOME].undefined == "both always say failed"
+    assert rows[OUTCOME].kappa.agree == Rate(2, 2) and rows[OUTCOME].no_kappa("A", "B") == "both always say failed"
 
 
 def test_a_case_that_one_judge_cannot_decide_is_no_disagreement() -> None:
     nothing = {"d1": verdict("d1", {"D1.1": "????", "D1.2": "????"}, "?")}
     row = agreements(A, nothing, BINDINGS, SMALL)[0]
-    assert (row.of, row.kappa.agree, row.one_only, row.undefined) == (OUTCOME, Rate(0, 0), 1, "nothing that both answer")
+    assert (row.of, row.kappa.agree, row.one_only, row.no_kappa("A", "B")) == (OUTCOME, Rate(0, 0), 1, "nothing that both answer")
     assert agreements(A, {}, BINDINGS, SMALL)[0].kappa.agree == Rate(0, 0)
 
 
@@ -92,14 +92,18 @@ def test_a_fatal_violation_rejects_a_case_whatever_its_checkboxes() -> None:
 
 def test_intervals_resample_bindings_and_not_dialogues() -> None:
     good, bad = {"D1.1": "++++", "D1.2": "++++"}, {"D1.1": "+-+-", "D1.2": "++++"}
-    a = {key: verdict(key, good if key in ("d1", "d3") else bad) for key in BINDINGS}
-    b = {key: verdict(key, good if key in ("d1", "d4") else bad) for key in BINDINGS}
-    apart = {r.of: r.kappa for r in agreements(a, b, BINDINGS, SMALL)}
-    together = {r.of: r.kappa for r in agreements(a, b, dict.fromkeys(BINDINGS, "b01"), SMALL)}
+    ids = [f"d{n:02}" for n in range(24)]
+    one, two = [n % 2 == 0 for n in range(24)], [n % 3 == 0 for n in range(24)]
+    a, b = ({key: verdict(key, good if fine else bad) for key, fine in zip(ids, judge, strict=True)} for judge in (one, two))
+    bindings = {key: f"b{n // 2:02}" for n, key in enumerate(ids)}
+    apart = {r.of: r.kappa for r in agreements(a, b, bindings, SMALL)}
+    together = {r.of: r.kappa for r in agreements(a, b, dict.fromkeys(ids, "b01"), SMALL)}
     for of in (OUTCOME, ALL, "D1.1"):
         assert apart[of].interval is not None and together[of].interval is None
         assert apart[of].value == together[of].value
-    assert apart[OUTCOME] == kappa_by_cluster([[(True, True)], [(False, False), (True, False)], [(False, True)]], seed=0)
+    pairs = list(zip(one, two, strict=True))
+    assert apart[OUTCOME] == kappa_by_cluster([pairs[n : n + 2] for n in range(0, 24, 2)], seed=0)
+    assert apart[OUTCOME].interval != kappa_by_cluster([[pair] for pair in pairs], seed=0).interval
 
 
 SIGNS = st.text("+-?", min_size=4, max_size=4)
@@ -123,28 +127,67 @@ def test_agreement_is_the_literal_one(a: dict[str, Verdict], b: dict[str, Verdic
         assert (row.kappa.value, row.kappa.agree, row.kappa.failed_a, row.kappa.failed_b) == (slow.value, slow.agree, slow.failed_a, slow.failed_b)
         assert row.kappa.both_passed == Rate(sum(x and y for x, y in full), len(full))
         assert row.one_only == sum((x is None) != (y is None) for x, y in pairs)
-        assert (row.undefined is None) == (row.kappa.value is not None)
+        both_kinds = len({x for x, _ in full}) == len({y for _, y in full}) == 2
+        assert (row.no_kappa("A", "B") is None) == both_kinds
+        assert row.kappa.interval is None or both_kinds
     sums = [sum(getattr(rows[box].kappa, part).part for box in ("D1.1", "D1.2", "E1.1")) for part in ("agree", "both_passed", "failed_a", "failed_b")]
     whole = rows[ALL].kappa
     assert [whole.agree.part, whole.both_passed.part, whole.failed_a.part, whole.failed_b.part] == sums
     assert whole.agree.of == sum(rows[box].kappa.agree.of for box in ("D1.1", "D1.2", "E1.1"))
 
 
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"d1": ("+", "+"), "d2": ("+", "-"), "d3": ("+", "+"), "d4": ("+", "-")}, "A always says passed"),
+        ({"d1": ("+", "-"), "d2": ("-", "-"), "d3": ("+", "-"), "d4": ("-", "-")}, "B always says failed"),
+        ({"d1": ("+", "-"), "d2": ("+", "-"), "d3": ("+", "-"), "d4": ("+", "-")}, "A always says passed, B always says failed"),
+        ({"d1": ("-", "-"), "d2": ("-", "-"), "d3": ("-", "-"), "d4": ("-", "-")}, "both always say failed"),
+    ],
+)
+def test_a_judge_with_one_kind_of_answer_is_named_and_nothing_is_certain(said: dict[str, tuple[str, str]], why: str) -> None:
+    a, b = ({key: verdict(key, {"D1.1": "++++"}, pair[i]) for key, pair in said.items()} for i in (0, 1))
+    row = next(r for r in agreements(a, b, {key: key for key in said}, SMALL) if r.of == "E1.1")
+    assert row.no_kappa("A", "B") == why
+    assert row.kappa.interval is None
+
+
+def test_a_failure_in_too_few_bindings_leaves_the_interval_out() -> None:
+    passes, fails = [(True, True)] * 3, [(False, False), (True, True)]
+    # both judges agree on every place; without the binding that fails kappa has no value, so its spread is unknown: a bootstrap
+    # that leaves those draws out would say [1, 1]
+    for failing in (1, 2):
+        found = kappa_by_cluster([passes] * 20 + [fails] * failing, seed=0)
+        assert (found.value, found.interval) == (1.0, None)
+    found = kappa_by_cluster([passes] * 20 + [fails] * 8, seed=0)
+    assert found.interval == Interval(1.0, 1.0)
+    # one judge fails in one binding only: where it is not drawn, kappa is 0 whatever the other says
+    assert kappa_by_cluster([[(True, False), (True, True)]] * 20 + [[(False, False)]], seed=0).interval is None
+
+
 PAIRS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=6)
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.lists(PAIRS, max_size=5), st.integers(0, 3))
+def both_kinds(pairs: list[tuple[bool, bool]]) -> bool:
+    return len({x for x, _ in pairs}) == len({y for _, y in pairs}) == 2
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(PAIRS, max_size=9) | st.lists(PAIRS.filter(both_kinds), min_size=2, max_size=5), st.integers(0, 3))
 def test_the_interval_of_kappa_resamples_whole_clusters(clusters: list[list[tuple[bool, bool]]], seed: int) -> None:
-    found = kappa_by_cluster(clusters, seed=seed, resamples=50)
-    filled = [c for c in clusters if c]
-    assert found.value == kappa(p for c in clusters for p in c).value
-    if found.value is None or len(filled) < 2:
+    found = kappa_by_cluster(clusters, seed=seed, resamples=40)
+    filled, whole = [c for c in clusters if c], [p for c in clusters for p in c]
+    assert found.value == kappa(whole).value
+    if not both_kinds(whole) or len(filled) < 2:
         assert found.interval is None
         return
-    draws = np.random.default_rng(seed).multinomial(len(filled), [1 / len(filled)] * len(filled), 50)
-    drawn = [kappa(p for c, times in zip(filled, draw, strict=True) for p in c * times).value for draw in draws]
-    low, high = np.quantile([k for k in drawn if k is not None] or [found.value], [0.025, 0.975])
+    draws = np.random.default_rng(seed).multinomial(len(filled), [1 / len(filled)] * len(filled), 40)
+    drawn = [[p for c, times in zip(filled, draw, strict=True) for p in c * times] for draw in draws]
+    values = [kappa(pairs).value for pairs in drawn if both_kinds(pairs)]
+    if len(values) < 38:
+        assert found.interval is None, "more than one draw of twenty says nothing"
+        return
+    low, high = np.quantile(values, [0.025, 0.975])  # type: ignore[arg-type]
     assert found.interval is not None
     assert (found.interval.low, found.interval.high) == pytest.approx((float(low), float(high)), abs=1e-12)
 
@@ -314,6 +357,40 @@ def test_an_incomplete_second_verdict_is_asked_for_again(folder: Path) -> None:
         turns = sum(len(v.turns) for v in Run(folder / "r").verdicts("oracle").values())
         assert len(served.calls) - asked == turns, "answers that were had are asked for again"
     assert len(list(whole_lines(folder / "r" / RETESTS))) == CASES, "only the later verdict stays"
+
+
+def test_a_dialogue_that_takes_too_long_again_is_incomplete_and_can_be_had_later(folder: Path) -> None:
+    delay = 0.0
+
+    def slow(call: Call) -> str | Answer:
+        said = answering(fine)(call)
+        assert isinstance(said, str)
+        return Answer(reply_body(call, said), delay=delay)
+
+    with serve(slow) as served:
+        moved(folder, served.url)
+        asked, judged = len(served.calls), sum(1 for p in (folder / "r" / "calls").glob("*-oracle.jsonl") for _ in whole_lines(p))
+        delay = 1.5
+        found = again(folder, 2, effort=Effort(deadline_s=0.4))
+        assert (found.dialogues, found.incomplete, found.flips_all) == (2, 2, Rate(0, 0))
+        assert {e.fault for line in whole_lines(folder / "r" / RETESTS) for e in Verdict.model_validate_json(line).errors} == {"model_error:deadline"}
+        delay = 0.0
+        assert again(folder, 2).incomplete == 0
+        logged = [p for p in (folder / "r" / "calls").glob("*-oracle.jsonl") for _ in whole_lines(p)]
+        assert len(logged) - judged == len(served.calls) - asked, "a reply that came in after the deadline is asked for again"
+
+
+def test_the_verb_retests_through_the_replies_beside_the_run_and_within_its_deadline(folder: Path) -> None:
+    with serve(answering(fine)) as served:
+        moved(folder, served.url)
+        twin = Path(shutil.copytree(folder / "r", folder / "twin"))
+        command = ["agreement", "--retest", "oracle", "--dialogues", "2", "--systems", str(folder / "systems.yaml")]
+        assert CliRunner().invoke(app, [*command, str(folder / "r")]).exit_code == 0
+        asked = len(served.calls)
+        assert CliRunner().invoke(app, [*command, str(twin)]).exit_code == 0
+        assert len(served.calls) == asked, "the same dialogues of a neighbour are asked about once"
+        wrong = CliRunner().invoke(app, [*command, str(twin), "--deadline", "0"])
+        assert "--deadline 0: minutes, more than 0" in str(wrong.exception)
 
 
 def test_an_unreachable_judge_ends_the_command_and_nothing_is_counted(folder: Path) -> None:

@@ -42,6 +42,15 @@ def test_another_run_judge_system_or_sample_is_another_row_of_the_same_case(tmp_
     assert selected_cases(path) == ["b02-a", "b01-a"]
 
 
+@pytest.mark.parametrize("content", ["", "\n", " \n\n"])
+def test_a_selection_of_nothing_is_no_set_of_cases(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "empty.jsonl"
+    path.write_text(content, encoding="utf-8")
+    assert read_selection(path) == [], "it may still be added to"
+    with pytest.raises(SelectionError, match=r"empty\.jsonl: names no case"):
+        selected_cases(path)
+
+
 def test_nothing_new_leaves_the_file_untouched(tmp_path: Path) -> None:
     path = tmp_path / "repair.jsonl"
     add_to_selection(path, [row()])

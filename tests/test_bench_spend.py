@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from anthrolab.bench.effort import Effort
+from anthrolab.bench.judge import judge_run
 from anthrolab.bench.run import generate
 from anthrolab.bench.spend import cost_so_far, read_spend
 from anthrolab.bench.store import Run, RunError
@@ -17,6 +18,7 @@ from anthrolab.models.client import Reply, Request
 from anthrolab.models.scripted import Answer, Call, reply_body, serve
 from anthrolab.models.spend import Meter
 from anthrolab.models.systems import Prices
+from anthrolab.show.report import write_report
 from anthrolab.show.spend import spend_table, troubles_by_side
 from tests.test_bench_run import decide, write_systems
 from tests.test_models_spend import system
@@ -143,3 +145,38 @@ def test_what_another_systems_calls_have_cost_counts_too(tmp_path: Path) -> None
     run.write_manifest({**run.manifest(), "settings": {"system": {"name": "dear", "prices": PRICES.model_dump()}, "partner": {"name": "other"}}})
     with pytest.raises(RunError, match=r"holds calls of other \(partner\), which has no prices"):
         Effort(max_cost=1.0).engine(run, judge)
+
+
+def test_an_attempt_without_a_reply_is_remembered_by_the_next_command(tmp_path: Path) -> None:
+    """A server that hangs may have charged for it: three commands under one limit must not spend it three times."""
+    with serve(lambda _call: Answer(hang=True)) as server:
+        prices = {"input": 1.0, "output": 2.0}
+        systems = write_systems(tmp_path / "systems.yaml", server.url, prices=prices, timeout_s=0.2)
+        for _ in range(3):
+            generate(tmp_path / "r", "toy", cases=3, systems_file=systems, effort=Effort(max_cost=0.03), progress=lambda _line: None)
+        sent = len(server.calls)
+        assert 1 <= sent <= 4, "about 0.01 USD at most a call"
+    (tested, *_), charged = read_spend(Run(tmp_path / "r")), cost_so_far(Run(tmp_path / "r"), {"toy": Prices(**prices)})
+    assert tested.usage.calls == 0 and 0 < charged <= 0.03
+
+
+def test_a_run_whose_call_logs_are_gone_has_no_known_cost(tmp_path: Path) -> None:
+    with serve(priced) as server:
+        systems = write_systems(tmp_path / "systems.yaml", server.url, prices={"input": 1.0, "output": 2.0})
+        generate(tmp_path / "r", "toy", cases=1, max_messages=4, systems_file=systems, progress=lambda _line: None)
+        (tmp_path / "r" / "calls").rename(tmp_path / "elsewhere")
+        with pytest.raises(RunError, match="calls is gone"):
+            generate(tmp_path / "r", "toy", cases=2, max_messages=4, systems_file=systems, effort=Effort(max_cost=1.0))
+
+
+def test_a_run_of_picked_cases_says_that_it_is_no_score(tmp_path: Path) -> None:
+    with serve(decide) as server:
+        systems = write_systems(tmp_path / "systems.yaml", server.url)
+        run = tmp_path / "r"
+        for cases in (["b03-a", "b01-b"], 3):
+            generate(run, "toy", cases=cases, max_messages=4, systems_file=systems, progress=lambda _line: None)
+    manifest = Run(run).manifest()
+    assert manifest["picked"] is True and set(manifest["settings"]["cases"][:2]) == {"b03-a", "b01-b"}
+    judge_run(run, progress=lambda _line: None)
+    page = write_report([run], tmp_path / "out").read_text("utf-8")
+    assert "its cases were picked from a file" in page

@@ -7,7 +7,8 @@ import pytest
 
 from anthrolab.bench.ticker import Ticker
 from anthrolab.bench.workers import work_through
-from anthrolab.models.client import ModelError
+from anthrolab.models.client import ModelError, Request
+from anthrolab.models.endpoint import Budget, Endpoint
 from anthrolab.models.flow import Flow
 from anthrolab.models.spend import Meter
 from anthrolab.models.usage import Usage
@@ -108,6 +109,50 @@ def test_any_other_error_ends_all() -> None:
     assert caught.value.exceptions[0].args == ("a bug",)
 
 
+@pytest.mark.parametrize("error", [RuntimeError("a bug"), asyncio.CancelledError()])
+def test_an_end_that_comes_with_the_end_of_an_item_is_not_missed(error: BaseException) -> None:
+    """300 items, two at once; a stop or a bug in the very pass in which an item ends must end the rest."""
+    done: list[int] = []
+
+    async def work() -> None:
+        me = asyncio.current_task()
+        assert me is not None
+
+        async def do(item: int) -> None:
+            await asyncio.sleep(0)
+            done.append(item)
+            if item == 5:
+                if isinstance(error, RuntimeError):
+                    raise error
+                me.cancel()
+
+        await work_through(range(300), do, lambda *_: None, most=2)
+
+    with pytest.raises((ExceptionGroup, asyncio.CancelledError)):
+        asyncio.run(work())
+    assert len(done) < 12
+
+
+def test_a_dead_server_is_asked_for_a_few_items_only() -> None:
+    """Requests that wait before a further attempt count: no item is begun for every tick of the clock."""
+    begun: list[int] = []
+
+    async def work() -> list[int]:
+        failed: list[int] = []
+        budget = Budget(attempts=4, seconds=20, attempt_seconds=5, first_wait=0.05)
+        async with Endpoint("http://127.0.0.1:9/v1", budget=budget, concurrency=256) as client:
+
+            async def do(item: int) -> None:
+                begun.append(item)
+                await client.ask(Request("m", prompt=str(item)))
+
+            await work_through(range(500), do, lambda i, _e: failed.append(i), most=4096, flows=[client.flow])
+        return failed
+
+    assert sorted(asyncio.run(work())) == sorted(begun)
+    assert len(begun) <= 24
+
+
 def test_a_timeout_of_the_items_own_is_no_deadline() -> None:
     async def do(_item: int) -> None:
         raise TimeoutError
@@ -128,4 +173,4 @@ def test_the_line_of_progress() -> None:
     toll.reused = 4
     ticker.finish(12)
     # 24 calls in 10 s; four items of 12 calls need 48, 24 are left
-    assert ticker.line() == "1/4, 2.4 calls/s, 10.0k tokens, 0.50 USD of 2, about 10 s left"
+    assert ticker.line() == "1/4, 2.4 calls/s, 4 replies from the cache, 10.0k tokens, 0.50 USD of 2, about 10 s left"

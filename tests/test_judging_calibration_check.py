@@ -100,7 +100,7 @@ def test_a_model_judge_with_known_errors(tmp_path: Path) -> None:
     assert [b.recall for b in result.position] == [Rate(0, 0), Rate(2, 3), Rate(0, 0)]
     assert not result.fitness.fit
     written = {p.name for p in (tmp_path / "out").iterdir()}
-    assert {"verdicts.jsonl", "calls.jsonl", "measures.csv", "fitness.json", "fitness.md"} <= written
+    assert {"verdicts.jsonl", "calls", "measures.csv", "fitness.json", "fitness.md"} <= written
     assert not {"people.csv", "fails.csv"} & written
     with (tmp_path / "out" / "measures.csv").open(encoding="utf-8", newline="") as file:
         row = next(r for r in csv.DictReader(file) if (r["id"], r["source"]) == ("D1.1", "judge"))
@@ -194,7 +194,7 @@ def test_checking_survives_kill_dash_nine(tmp_path: Path) -> None:
             process.kill()
             process.wait()
         subprocess.run(command, check=True, capture_output=True)
-        logged = [json.loads(line)["key"] for line in whole_lines(tmp_path / "out" / "calls.jsonl")]
+        logged = [json.loads(line)["key"] for line in whole_lines(tmp_path / "out" / "calls" / "judge-oracle.jsonl")]
         assert len(logged) == len(set(logged)) == whole
         before = len(served.calls)
         assert checked(tmp_path, served.url, repeats=2) == result
@@ -271,7 +271,7 @@ def test_the_rules_judge_is_steady_silent_on_much_and_unfit(tmp_path: Path) -> N
     assert sum(result.flips.values(), Rate(0, 0)).part == 0 < sum(result.flips.values(), Rate(0, 0)).of
     assert not result.fitness.fit
     assert "never answered: L0-06, L0-07, L0-08, L0-09, L0-10, D1.1," in "\n".join(result.fitness.reasons)
-    assert not (tmp_path / "out" / "calls.jsonl").exists()
+    assert not (tmp_path / "out" / "calls").exists()
     assert rules(tmp_path, items, repeats=2) == result
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anthrolab.files import FileError
-from anthrolab.intervals import Rate
+from anthrolab.intervals import Interval, Rate
 from anthrolab.judging.calibration.agreement import alpha, alpha_by_dialogue, kappa, majority
 from anthrolab.judging.calibration.labels import HumanLabel, LabelsError, read_labels
 from anthrolab.judging.calibration.people import agreement, failed_by_judge, failed_by_people
@@ -114,6 +114,13 @@ def test_kappa_of_published_tables(cells: tuple[int, int, int, int], agree: floa
     assert k.agree.value == pytest.approx(agree)
     assert k.value == pytest.approx(value, abs=0.005)
     assert (k.failed_a.part, k.failed_b.part) == (cells[2] + cells[3], cells[1] + cells[3])
+
+
+def test_an_alpha_that_hangs_on_one_dialogue_has_no_interval() -> None:
+    agreed, failed = [(True, True), (True, True)], [(False, False), (True, True)]
+    assert alpha_by_dialogue([agreed] * 20 + [failed], seed=0).value == 1.0
+    assert alpha_by_dialogue([agreed] * 20 + [failed], seed=0).interval is None, "without that one there is no alpha"
+    assert alpha_by_dialogue([agreed] * 20 + [failed] * 8, seed=0).interval == Interval(1.0, 1.0)
 
 
 def test_kappa_where_it_is_not_defined() -> None:

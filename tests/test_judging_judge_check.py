@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from anthrolab.cards.library import default_cards_dir, load_library
 from anthrolab.cli import app
+from anthrolab.files import whole_lines
 from anthrolab.judging import materials
 from anthrolab.judging.calibration.check import labelled_set, spread
 from anthrolab.judging.calibration.fitness import GOLD_CASES, LABELS
@@ -23,7 +24,8 @@ from anthrolab.judging.l0 import check as gate
 from anthrolab.judging.labelled.items import UNTOUCHED, Fails, Labelled, Replace, applied, save_labelled
 from anthrolab.judging.rubric import load_rubric
 from anthrolab.judging.verdict import JUDGED_L0
-from anthrolab.models.scripted import Answer, Call, serve
+from anthrolab.models.client import ModelError
+from anthrolab.models.scripted import Answer, Call, Served, reply_body, serve
 from anthrolab.runtime.dialogue import Dialogue
 from tests.cards_for_tests import copy_cards
 from tests.test_judging_calibration_check import systems_at
@@ -226,3 +228,77 @@ def test_on_the_set_that_comes_with_anthrolab_it_is_never_wrong(tmp_path: Path) 
         "gold cases passed": None, "coverage": True, "labels": None, "recall": None, "precision": None, "repeats": None,
     }  # fmt: skip
     assert "not measured" in text
+
+
+# --- what it may cost and take ----------------------------------------------------------------------------------------------
+
+
+def passing(call: Call) -> str:
+    return json.dumps({i: entry(i, False, None) for i in ids_asked(call)}, ensure_ascii=False)
+
+
+def priced(call: Call) -> Answer:
+    body = reply_body(call, passing(call))
+    body["usage"] = {"prompt_tokens": 1000, "completion_tokens": 100}
+    return Answer(body)
+
+
+def two_dialogues(served: Served, tmp_path: Path, *options: str, out: str = "out", **fields: Any) -> tuple[int, BaseException | None]:
+    """The verb on two dialogues, once: its exit code and its error."""
+    systems = systems_at(tmp_path, served.url, timeout_s=60.0, **fields)
+    command = ["judge-check", "--judge", "oracle", "--systems", str(systems), "--out", str(tmp_path / out), "--limit", "2", "--repeats", "1"]
+    result = CliRunner().invoke(app, [*command, *options])
+    return result.exit_code, result.exception
+
+
+def test_a_limit_on_money_holds_over_commands_and_a_higher_one_goes_on(tmp_path: Path) -> None:
+    # 0.0012 USD a call; before it is answered at most about 0.03
+    prices = {"input": 1.0, "output": 2.0}
+    with serve(priced) as served:
+        for limit in (0.035, 0.04):
+            _, error = two_dialogues(served, tmp_path, "--max-cost", str(limit), "--cache", "none", prices=prices, concurrency=2)
+            assert isinstance(error, ModelError) and error.fault == "over_budget"
+            assert 0 < 0.0012 * len(served.calls) <= limit
+        assert not (tmp_path / "out" / "fitness.json").exists()
+        begun = len(served.calls)
+        code, _ = two_dialogues(served, tmp_path, "--cache", "none", prices=prices, concurrency=2)
+        assert code == 1 and (tmp_path / "out" / "fitness.json").exists(), "two dialogues are too few to be fit"
+        assert len(served.calls) > begun
+        logged = [json.loads(line)["key"] for line in whole_lines(tmp_path / "out" / "calls" / "judge-oracle.jsonl")]
+        assert len(set(logged)) == len(logged) == len(served.calls), "a call was paid for twice"
+
+
+def test_a_judge_without_prices_is_not_asked_under_a_limit(tmp_path: Path) -> None:
+    with serve(passing) as served:
+        _, error = two_dialogues(served, tmp_path, "--max-cost", "1")
+        assert "oracle has no prices" in str(error) and served.calls == []
+
+
+def test_checks_beside_each_other_share_replies_unless_they_are_told_not_to(tmp_path: Path) -> None:
+    with serve(passing) as served:
+        two_dialogues(served, tmp_path, out="one")
+        asked = len(served.calls)
+        assert asked > 0 and (tmp_path / "replies.sqlite").exists()
+        two_dialogues(served, tmp_path, out="two")
+        assert len(served.calls) == asked
+        two_dialogues(served, tmp_path, "--cache", "none", out="three")
+        assert len(served.calls) == 2 * asked
+    measured = [(tmp_path / out / "measures.csv").read_bytes() for out in ("one", "two", "three")]
+    assert measured[0] == measured[1] == measured[2]
+
+
+def test_a_dialogue_that_takes_too_long_is_unassessed_and_the_next_command_has_its_replies(tmp_path: Path) -> None:
+    def slow(call: Call) -> Answer:
+        return Answer(reply_body(call, passing(call)), delay=2.0)
+
+    path = tmp_path / "out" / "verdicts.jsonl"
+    with serve(slow) as served:
+        code, _ = two_dialogues(served, tmp_path, "--deadline", "0.01", concurrency=64)
+        assert code == 1
+        faults = [[e["fault"] for e in json.loads(line)["errors"]] for line in whole_lines(path)]
+        assert faults == [["model_error:deadline"]] * 2
+        two_dialogues(served, tmp_path, concurrency=64)
+        logged = [json.loads(line)["key"] for line in whole_lines(tmp_path / "out" / "calls" / "judge-oracle.jsonl")]
+        assert len(set(logged)) == len(served.calls), "a reply that came in after the deadline is asked for again"
+    late = [json.loads(line) for line in whole_lines(path)][2:]
+    assert [(v["complete"], v["errors"]) for v in late] == [(True, [])] * 2

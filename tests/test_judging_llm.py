@@ -492,26 +492,27 @@ def test_a_rubric_of_other_counts() -> None:
     assert coverage(verdict.boxes()) == (29, 29)
 
 
-def test_the_semaphore_bounds_the_requests_under_way() -> None:
-    class Slow:
-        identity = "slow"
-        now = most = 0
-
-        async def ask(self, request: Request) -> Reply:
-            self.now += 1
-            self.most = max(self.most, self.now)
-            await asyncio.sleep(0)
-            self.now -= 1
-            return Reply(answer(request))
-
-    async def both(bound: int | None) -> int:
-        model = Slow()
-        judge = LLMJudge(model, system(), RUBRIC, semaphore=asyncio.Semaphore(bound) if bound else None)
-        await asyncio.gather(*(judge.judge(chat(), PEOPLE, make_scenario()) for _ in range(3)))
-        return model.most
-
-    assert asyncio.run(both(2)) == 2
-    assert asyncio.run(both(None)) == 15
+@pytest.mark.parametrize("cards", [True, False])
+def test_a_dialogue_that_was_given_up_has_the_whole_card_of_a_judged_one_and_says_why(cards: bool) -> None:
+    people, scenario = (PEOPLE, make_scenario()) if cards else ({}, None)
+    model = ScriptedModel(answer)
+    judge = LLMJudge(model, system(), RUBRIC)
+    verdict = judge.unanswered(chat(), people, scenario, "deadline", "took longer than 5 s")
+    assert model.requests == []
+    answered = asyncio.run(judge.judge(chat(), people, scenario))
+    same = ("dialogue_id", "judge", "judge_identity", "rubric")
+    assert [getattr(verdict, name) for name in same] == [getattr(answered, name) for name in same]
+    assert [(t.turn_index, t.message_index) for t in verdict.turns] == [(t.turn_index, t.message_index) for t in answered.turns]
+    # a card that is missing is missing in both; all else was to be asked
+    for box, other in zip(verdict.boxes(), answered.boxes(), strict=True):
+        assert (box.id, box.passed, box.unassessed) == (other.id, None, other.unassessed or "model_error:deadline")
+    for said, other in zip(verdict.l0, answered.l0, strict=True):
+        assert (said.id, said.violated, said.unassessed) == (other.id, None, other.unassessed or "model_error:deadline")
+    (error,) = verdict.errors
+    assert (error.scope, error.turn_index, error.fault, error.message) == ("dialogue", None, "model_error:deadline", "took longer than 5 s")
+    assert not verdict.complete and answered.complete
+    assert (verdict.rungs, verdict.from_reasoning) == ({}, 0)
+    assert verdict.unassessed()["no_persona"] == (0 if cards else answered.unassessed()["no_persona"])
 
 
 def test_a_judge_whose_server_takes_no_temperature_is_sent_none() -> None:

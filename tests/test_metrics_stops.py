@@ -77,6 +77,16 @@ def test_records_from_elsewhere_say_no_more_than_they_hold() -> None:
     assert ending(silent) == "tested_never_spoke"
 
 
+def test_a_record_without_a_message_has_an_ending_too() -> None:
+    nothing = record([]).model_copy(update={"stop": "closed"})
+    assert ending(nothing) == "closed"
+    dropped = Guarded(speaker="a", content="在吗", guard="goodbye_loop", at=START)
+    assert ending(nothing.model_copy(update={"guards": [dropped]})) == "closed", "a guard alone says nothing of the last draft"
+    asked = {"asks": [ask("a", 0, "在吗"), ask("b", 0)], "guards": [dropped]}
+    assert ending(nothing.model_copy(update=asked)) == "guard"
+    assert ending(nothing.model_copy(update={"asks": [ask("a", 0), ask("b", 0)]})) == "silence"
+
+
 def literal(dialogue: Dialogue, watched: dict[Speaker, Watched]) -> Ending:
     """The definitions one after the other, from what the policies saw and said."""
     if dialogue.stop != "closed":
@@ -135,7 +145,7 @@ def test_every_planned_dialogue_has_one_fate_by_hand() -> None:
     found = audit(
         [
             dialogue("fine"), dialogue("ai"), dialogue("no answer"), dialogue("not readable"),
-            dialogue("mute", silent), dialogue("left alone", silent, evaluated_role="b"),
+            dialogue("mute", silent), dialogue("left alone", silent, evaluated_role="b"), dialogue("not asked"),
         ],
         [
             failure("dead", "unreachable", side="tested", system="tiny"),
@@ -149,15 +159,18 @@ def test_every_planned_dialogue_has_one_fate_by_hand() -> None:
             failure("dear", "over_budget", side="tested"),
             failure("fine", "timeout", side="tested"),  # it was had after all
         ],
-        17,
-        judged={"ai": "fatal", "no answer": "unjudged", "not readable": "unreadable", "mute": "no_turns", "left alone": "no_turns"},
+        18,
+        judged={
+            "ai": "fatal", "no answer": "incomplete", "not readable": "unreadable", "mute": "no_turns", "left alone": "no_turns",
+            "not asked": "not_judged",
+        },
     )  # fmt: skip
     assert found.fates == {
-        "scored": 1, "fatal": 1, "said_nothing": 1, "unanswered": 1, "unjudged": 1, "unreadable": 1,
+        "scored": 1, "fatal": 1, "said_nothing": 1, "unanswered": 1, "incomplete": 1, "unreadable": 1, "not_judged": 1,
         "tested_endpoint": 1, "partner_endpoint": 1, "tested_reply": 1, "partner_reply": 1, "other_reply": 1,
         "unknown_endpoint": 1, "unknown_reply": 1, "other_endpoint": 1, "limit": 1, "missing": 2,
     }  # fmt: skip
-    assert found.endings == {"silence": 4, "tested_never_spoke": 1, "partner_never_spoke": 1}
+    assert found.endings == {"silence": 5, "tested_never_spoke": 1, "partner_never_spoke": 1}
 
 
 def test_every_fault_of_the_client_is_a_models_an_endpoints_or_a_limits() -> None:
@@ -169,7 +182,7 @@ def test_every_fault_of_the_client_is_a_models_an_endpoints_or_a_limits() -> Non
         assert fate in get_args(Fate)
 
 
-fates = st.sampled_from(["fatal", "no_turns", "unjudged", "unreadable", None])
+fates = st.sampled_from(["fatal", "no_turns", "not_judged", "incomplete", "unreadable", None])
 
 
 @settings(max_examples=50, deadline=None)
@@ -266,8 +279,10 @@ def test_recovered_replies_are_flagged_for_the_tested_side_with_the_commonest_ki
 def test_what_is_not_there_and_what_is_not_judged_is_flagged() -> None:
     assert flags(done=9) == []
     assert flags(done=8) == [Flag("not_done", "run", 2, 10)]
-    assert flags(scored=9, unjudged=1) == []
-    assert flags(scored=8, unjudged=1, unreadable=1, fatal=5) == [Flag("unjudged", "judge", 2, 10)]
+    assert flags(scored=9, incomplete=1) == []
+    assert flags(scored=8, incomplete=1, unreadable=1, fatal=5) == [Flag("unjudged", "judge", 2, 10)]
+    assert flags(scored=1, not_judged=9) == [], "what the judge was not asked is not its doing"
+    assert flags(scored=8, incomplete=1, unreadable=1, not_judged=90) == [Flag("unjudged", "judge", 2, 10)]
 
 
 def test_thresholds_are_those_that_the_page_names() -> None:

@@ -82,7 +82,7 @@ def test_other_draws_are_other_replies(tmp_path: Path) -> None:
 def test_a_file_that_is_no_cache_is_named_with_the_fix(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "c"
     path.write_bytes(content)
-    with pytest.raises(CacheError, match=r"c: cannot be used as the reply cache .*--cache"):
+    with pytest.raises(CacheError, match=r"c: cannot be used as the reply cache .*remove it .*--cache"):
         ReplyCache(path)
 
 
@@ -122,3 +122,14 @@ def test_after_kill_9_it_opens_and_holds_whole_replies(tmp_path: Path) -> None:
         there = [r for i in range(1000) if (r := cache.get(f"k{i}"))]
     assert len(there) >= 1000 - BATCH
     assert {r.text for r in there} == {"话" * 50}
+
+
+def test_a_full_disk_ends_the_cache_and_not_the_run(tmp_path: Path) -> None:
+    with ReplyCache(tmp_path / "c") as cache:
+        cache.put("first", REPLY)
+        cache._db.execute("PRAGMA max_page_count=4")
+        for i in range(5 * BATCH):
+            cache.put(f"k{i}", Reply("话" * 300))
+        assert cache.trouble is not None and "not used any more" in cache.trouble
+    with ReplyCache(tmp_path / "c") as cache:
+        assert cache.get("k1") is None

@@ -112,7 +112,7 @@ def test_429_is_waited_out_as_long_as_the_server_asks():
 def test_429_that_asks_for_more_than_the_budget_ends_at_once():
     busy = Answer({"error": {"message": "quota"}}, status=429, headers={"Retry-After": "3600"})
     fault, message, calls = fault_of(lambda call: busy)
-    assert (fault, calls) == ("rate_limited", 1)
+    assert (fault, calls) == ("quota", 1)
     assert "3600 s" in message
 
 

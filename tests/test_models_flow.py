@@ -49,15 +49,18 @@ def test_it_doubles_while_the_latency_holds_up_to_the_ceiling() -> None:
     run(work())
 
 
-def test_an_overload_leaves_0_7_of_it_once_for_all_that_were_under_way() -> None:
+async def overloads(flow: Flow, count: int) -> None:
+    for turn in [await flow.enter() for _ in range(min(count, flow.limit))]:
+        flow.leave(turn, "overloaded")
+
+
+def test_overloads_leave_0_7_of_it_once_for_all_that_were_under_way() -> None:
     async def work() -> None:
         clock = Clock()
         flow = Flow(100, clock)
-        turns = [await flow.enter() for _ in range(BEGIN)]
-        for turn in turns:
-            flow.leave(turn, "overloaded")
+        await overloads(flow, 16)
         assert flow.limit == int(BEGIN * CUT) == 11
-        flow.leave(await flow.enter(), "overloaded")
+        await overloads(flow, 11)
         assert flow.limit == int(BEGIN * CUT * CUT) == 7
         await rounds(flow, clock, 3, lambda _n: 1.0)
         assert 8 <= flow.limit <= 10, "after an overload it grows by steps"
@@ -65,14 +68,63 @@ def test_an_overload_leaves_0_7_of_it_once_for_all_that_were_under_way() -> None
     run(work())
 
 
+def test_one_503_in_thirty_is_no_overload() -> None:
+    async def work() -> None:
+        clock = Clock()
+        flow = Flow(32, clock)
+        await rounds(flow, clock, 4, lambda _n: 1.0)
+        for i in range(3000):
+            flow.leave(await flow.enter(), "overloaded" if i % 30 == 7 else "answered")
+        assert flow.limit == 32
+
+    run(work())
+
+
 def test_it_never_falls_below_one_request() -> None:
     async def work() -> None:
         flow = Flow(4, Clock())
-        for _ in range(50):
+        for _ in range(200):
             flow.leave(await flow.enter(), "overloaded")
         assert flow.limit == 1
 
     run(work())
+
+
+def test_a_turn_that_comes_back_lets_one_in_and_not_more_than_the_limit() -> None:
+    async def work() -> None:
+        flow = Flow(100, Clock())
+        turns = [await flow.enter() for _ in range(flow.limit)]
+        waiting = [asyncio.create_task(flow.enter()) for _ in range(5)]
+        await asyncio.sleep(0)
+        flow.leave(turns[0], "other")
+        await asyncio.sleep(0)
+        assert (flow.under_way, sum(t.done() for t in waiting)) == (BEGIN, 1)
+        for task in waiting:
+            task.cancel()
+
+    run(work())
+
+
+def test_while_the_door_is_shut_a_turn_that_comes_back_lets_nobody_in() -> None:
+    async def work() -> None:
+        flow = Flow(1, asyncio.get_running_loop().time)
+        turn = await flow.enter()
+        waiting = asyncio.create_task(flow.enter())
+        await asyncio.sleep(0)
+        flow.close_for(0.2)
+        flow.leave(turn, "other")
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        await asyncio.wait_for(waiting, 2)
+
+    run(work())
+
+
+def test_what_waits_before_a_further_attempt_counts_as_asked_for() -> None:
+    flow = Flow(16, Clock())
+    assert flow.wanted == 24
+    flow.pausing = 20
+    assert flow.wanted == 4
 
 
 def test_it_stops_growing_where_a_server_with_slots_only_queues() -> None:

@@ -55,6 +55,21 @@ def test_sides_times_opener_and_turns() -> None:
     assert chat.outcome == "4 messages · 2 evaluated turns"
 
 
+def test_the_line_over_a_chat_says_why_it_stopped_as_the_table_of_stops_does() -> None:
+    def why(**changes: object) -> str:
+        chat = chat_view(dialogue(**changes))
+        return chat.outcome.removeprefix("4 messages · 2 evaluated turns").removeprefix(" · ")
+
+    quiet = (ask("a", 55, ""), ask("b", 55, ""))
+    assert why(stop="closed", asks=[*quiet]) == "both fell silent"
+    assert why(stop="closed", asks=[quiet[0], ask("b", 55, "", error="no JSON")]) == "the partner's last reply broke the contract"
+    assert why(stop="closed", asks=[ask("a", 55, "", error="no JSON"), quiet[1]]) == "the tested side's last reply broke the contract"
+    assert why(stop="closed") == "closed, no log says how"
+    assert why(stop="horizon") == "the time was up"
+    assert why(stop="someone left") == "someone left", "a record from elsewhere has its own words"
+    assert why() == ""
+
+
 def test_failed_boxes_stand_at_their_turn_and_global_ones_below() -> None:
     chat = chat_view(dialogue(), verdicts={"model judge": verdict()}, rubric=load_rubric(), valid=True)
     assert [[f.id for f in b.findings] for b in chat.bubbles] == [[], [], [], ["D1.1"]]

@@ -14,6 +14,7 @@ import pytest
 from anthrolab.bench.ledger import Ledger
 from anthrolab.bench.selection import read_selection, selected_cases
 from anthrolab.cards.library import default_cards_dir, load_library
+from anthrolab.cards.scenario import CATEGORIES
 from anthrolab.show.beside import beside_html, case_html, pairs
 from anthrolab.show.explorer import FailureExplorer, failure_explorer
 from anthrolab.show.explorer_page import page_data, write_explorer_page
@@ -22,6 +23,7 @@ from anthrolab.show.failure_sources import FailuresError, published_source, run_
 from anthrolab.show.failures import FACETS, Failures, collect
 from anthrolab.show.measured import Measured, load_measured
 from anthrolab.show.notebooks import run_notebooks
+from anthrolab.show.pages import asset
 from tests.browser import open_page
 from tests.jupyter_for_tests import jupyter_lab, open_notebook
 from tests.runs_for_tests import make_run
@@ -29,6 +31,13 @@ from tests.runs_for_tests import make_run
 NOTEBOOK = Path(__file__).parent.parent / "notebooks" / "05_failures.ipynb"
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>{{ 7 * 7 }}"
 CHAT = ("好呀 几点", "首先我想说", "OK 就这样")
+
+
+MARKED_IN_VIEW = """(() => {
+    const chat = document.querySelector('.al-pane .chat'), marked = chat.querySelector('.marked .bubble');
+    const c = chat.getBoundingClientRect(), b = marked.getBoundingClientRect();
+    return b.top >= c.top && b.bottom <= c.bottom;
+})()"""
 
 
 def made_runs(folder: Path) -> tuple[Path, Path, Path]:
@@ -53,14 +62,14 @@ def test_the_state_finds_lists_and_offers_with_counts(failures: Failures) -> Non
     state = ExplorerState(failures)
     assert state.pages == -(-(33 + 1359) // PAGE) and len(state.listed()) == PAGE
     state.ask(system="plain-model", checkbox="D1.3")
-    assert state.counted() == "20 failures in 10 of 12 planned cases (1 invalid, 1 not done)"
+    assert state.counted() == "20 failures in 10 of 12 planned cases (1 invalid, 0 not judged, 1 not done)"
     assert state.listed()[0][0] == "b01-a · Sport · plain-model · one · rules judge · 2 failed: D1.3"
     labels = {facet: [label for label, _ in options] for facet, options in state.options().items()}
     assert labels["category"][0] == "any (20)" and "Sport (2)" in labels["category"]
     assert "L0-05 (1) Hard repetition" in labels["gate"]
     assert any(label.startswith("D1.3 (20) Is the message") for label in labels["checkbox"])
     state.ask(search="没有这样的话")
-    assert state.case is None and state.place == 0 and state.html() == "<p>Nothing fails here.</p>" and state.neighbours() == []
+    assert state.case is None and state.place == 0 and state.html() == "<p>No failure matches these filters.</p>" and state.neighbours() == []
     assert ("plain-model (0)", "plain-model") in state.options()["system"], "what is asked for stays in sight"
 
 
@@ -165,6 +174,31 @@ def test_a_case_that_was_not_done_says_why(failures: Failures) -> None:
     assert "not done yet; last time: unreachable: no answer from the server" in case_html(failures, case)
 
 
+def not_asked(m: Measured, case_id: str) -> Measured:
+    """The run with a chat that its judge was not asked about."""
+    other = pl.col("case_id") != case_id
+    cases = m.ledger.cases.with_columns(valid=pl.when(other).then("valid").otherwise(None))
+    verdicts = {k: v for k, v in m.verdicts.items() if k != f"{m.run}-{case_id}-0"}
+    return replace(m, ledger=Ledger(cases, m.ledger.checkboxes.filter(other)), verdicts=verdicts)
+
+
+def test_a_chat_that_nobody_judged_is_shown_and_called_so_everywhere(measured: list[Measured], tmp_path: Path) -> None:
+    runs = [measured[0], not_asked(measured[1], "b01-a")]
+    failures = collect([run_source(m) for m in runs])
+    state = ExplorerState(failures)
+    assert state.counted().endswith("planned cases (2 invalid, 1 not judged, 2 not done)")
+    assert {key: label for label, key in state.neighbours()}["two · big", "other-model", 0] == "other-model · two · big: not judged"
+    state.beside = ("two · big", "other-model", 0)
+    where = state.html().split('class="al-pane"')[2].split("</header>")[0]
+    assert where.endswith("· not judged</span>") and "首先我想说" in state.html()
+    with open_page(write_explorer_page(runs, tmp_path / "part.html"), width=1300) as (p, log):
+        assert p.locator(".count").inner_text() == state.counted()
+        p.select_option("select.beside", label="other-model · two · big: not judged")
+        other = p.locator(".al-pane").nth(1)
+        assert other.locator(".where").inner_text().endswith("· not judged")
+        assert other.locator(".bubble", has_text="首先我想说").count() == 1 and log.errors == []
+
+
 def test_hostile_text_is_only_text(failures: Failures, measured: list[Measured], tmp_path: Path) -> None:
     explorer = failure_explorer(failures.sources, tmp_path)
     explorer.pickers["system"].value = "<b>evil</b>"
@@ -237,10 +271,12 @@ def page(measured: list[Measured], tmp_path_factory: pytest.TempPathFactory) -> 
 def test_the_page_picks_searches_and_lays_two_systems_side_by_side(page: Path) -> None:
     with open_page(page, width=1300) as (p, log):
         assert p.locator(".note", has_text="not the authors' data").count() == 1
-        assert p.locator(".count").inner_text().startswith(f"{31 + 21 + 31 + 22837} failures in {33 + 1359} cases")
+        assert p.locator(".count").inner_text().startswith(
+            f"{31 + 21 + 31 + 22837} failures in {33 + 1359} of {36 + 1600} planned cases ({3 + 26} invalid, 0 not judged, 3 not done)"
+        )
         p.select_option(".pick-system", "plain-model")
         p.select_option(".pick-checkbox", "D1.3")
-        assert p.locator(".count").inner_text() == "20 failures in 10 cases"
+        assert p.locator(".count").inner_text() == "20 failures in 10 of 12 planned cases (1 invalid, 0 not judged, 1 not done)"
         assert p.locator(".pick-checkbox option:checked").inner_text().startswith("D1.3 (20) Is the message")
         assert p.locator(".list option").count() == 10
         assert p.locator(".line.marked .bubble").all_inner_texts() == ["刚看到 手上有点事", "行吧 先这样"]
@@ -255,9 +291,9 @@ def test_the_page_picks_searches_and_lays_two_systems_side_by_side(page: Path) -
         p.select_option(".pick-system", "")
         p.select_option(".pick-checkbox", "")
         p.locator(".search").fill("想说 首先")
-        assert p.locator(".count").inner_text() == "11 failures in 11 cases"
+        assert p.locator(".count").inner_text().startswith("11 failures in 11 of 1636 planned cases (")
         p.locator(".search").fill("没有这样的话")
-        assert "Nothing fails here." in p.locator(".shown").inner_text()
+        assert "No failure matches these filters." in p.locator(".shown").inner_text()
         assert (log.console, log.errors, log.dialogs) == ([], [], [])
         assert log.requests == [page.resolve().as_uri()]
 
@@ -268,8 +304,7 @@ def test_the_page_scrolls_to_the_failing_turn(page: Path) -> None:
         p.select_option(".pick-system", "plain-model")
         p.select_option(".pick-gate", "L0-05")
         p.wait_for_function("document.querySelector('.chat').scrollTop > 0")
-        inside = "(() => { const c = document.querySelector('.chat').getBoundingClientRect(), b = document.querySelector('.marked .bubble').getBoundingClientRect(); return b.top >= c.top && b.bottom <= c.bottom; })()"
-        assert p.evaluate(inside)
+        assert p.evaluate(MARKED_IN_VIEW)
         p.wait_for_timeout(600)
         p.evaluate("document.querySelector('.chat').scrollTop = 0")
         assert p.evaluate("document.querySelector('.chat').scrollTop") == 0, "and then lets go"
@@ -304,7 +339,7 @@ def test_the_page_and_the_notebook_agree(page: Path, failures: Failures) -> None
                 p.select_option(f".pick-{facet}", one.get(facet, ""))
             state.asked = {}
             state.ask(**one)  # type: ignore[arg-type]
-            assert p.locator(".count").inner_text().startswith(f"{state.found.height} failures in {state.cases.height} cases")
+            assert p.locator(".count").inner_text().split(";")[0] == state.counted(), one
             for facet, options in state.options().items():
                 shown = p.locator(f".pick-{facet} option").evaluate_all("os => os.map(o => o.textContent)")
                 assert shown == [label for label, _ in options], (one, facet)
@@ -339,9 +374,19 @@ def test_a_page_that_would_be_too_large_says_what_it_leaves_out(measured: list[M
     assert sum(len(json.dumps(c, ensure_ascii=False, separators=(",", ":")).encode()) for c in cases) <= 25_000
     out = write_explorer_page(measured, tmp_path / "small.html", max_bytes=2_000)
     left = page_data(collect([run_source(m) for m in measured]), max_bytes=2_000)[1]
-    assert left["cases"] > 0 and f"{left['cases']} cases are left out" in out.read_text(encoding="utf-8")
+    said = out.read_text(encoding="utf-8")
+    assert left["cases"] > 0 and f"{left['cases']} cases are left out to keep this file small; neither pickers nor search see them." in said
+    assert f"{left['chats']} chats are left out to keep this file small; they are in the run folders, and the search does not see their messages." in said
     with open_page(out) as (p, log):
         assert "left out to keep" in p.locator(".why").inner_text() and log.errors == []
+        assert p.locator(".count").inner_text().endswith("of 36 planned cases (3 invalid, 0 not judged, 3 not done)"), "left out ones are planned too"
+
+
+def test_the_page_has_its_categories_from_the_data(measured: list[Measured]) -> None:
+    head = json.loads(page_data(collect([run_source(measured[0])]))[0])["head"]
+    assert head["categories"] == list(CATEGORIES)
+    script = asset("explorer.js")
+    assert not [c for c in CATEGORIES if f'"{c}"' in script]
 
 
 def test_a_page_of_one_run_has_no_sources_to_pick(measured: list[Measured], tmp_path: Path) -> None:
@@ -368,8 +413,8 @@ def test_the_notebook_runs_headless_on_several_runs_and_writes_its_page(tmp_path
     (made,) = run_notebooks(["05"], one, [f"run_dirs={two}", f"out={tmp_path / 'out'}", "ledger_dir=published"], progress=lines.append)
     assert made == one / "notebooks" / "05_failures.ipynb"
     assert "plain-model, one · rules judge: 31 failures in 11 of 12 cases" in lines
-    assert lines[-1] == f"page: {tmp_path / 'out' / 'failures.html'}" and lines[-2] == "cases not done: 2"
-    with open_page(tmp_path / "out" / "failures.html") as (p, log):
+    assert lines[-1] == f"page: {tmp_path / 'out' / 'explorer.html'}" and lines[-2] == "cases not done: 2, not judged: 0"
+    with open_page(tmp_path / "out" / "explorer.html") as (p, log):
         assert p.locator(".pick-system option").count() == 1 + 2 + 16 and log.errors == []
     outputs = [o for c in nbformat.read(made, as_version=4).cells if c.cell_type == "code" for o in c.outputs]
     assert any("al-listed" in o.get("data", {}).get("text/html", "") for o in outputs)
@@ -404,12 +449,14 @@ def test_in_jupyterlab_a_failing_turn_is_found_compared_and_sent_to_a_file(lab: 
         assert page.locator(".al-explorer select").evaluate_all("all => all.map(s => s.selectedIndex)") == [0] * 10, "none is blank"
         choose(page, ".al-pick-system", "plain-model (")
         page.wait_for_selector(".al-count >> text=31 failures in 11 of 12")
+        page.add_style_tag(content=".al-pane .chat { max-height: 180px !important; }")
         choose(page, ".al-pick-checkbox", "D1.3 (20)")
         page.wait_for_selector(".al-count >> text=20 failures in 10 of 12")
         assert page.locator(".al-shown .marked .bubble").all_inner_texts() == ["刚看到 手上有点事", "行吧 先这样"]
         assert "“首先”是作文腔" in page.locator(".al-shown .marked .findings").first.inner_text()
         assert page.locator(".al-shown .unsent .bubble").all_inner_texts() == ["在呢在呢", "算了不发了"]
-        assert page.evaluate("document.querySelector('.al-shown .chat').scrollTop >= 0")
+        page.wait_for_function("document.querySelector('.al-shown .chat').scrollTop > 0")
+        assert page.evaluate(MARKED_IN_VIEW)
         choose(page, ".al-beside", "other-model")
         page.wait_for_function("document.querySelectorAll('.al-shown .al-pane').length === 2")
         assert page.locator(".al-shown .al-pane").nth(1).locator(".marked .bubble").all_inner_texts() == ["首先我想说"]
@@ -423,7 +470,7 @@ def test_in_jupyterlab_a_failing_turn_is_found_compared_and_sent_to_a_file(lab: 
         page.locator("button.al-to-repair").click()
         page.wait_for_selector(".al-said >> text=1 new")
         page.locator(".al-search input").fill("没有这样的话")
-        page.wait_for_selector(".al-shown >> text=Nothing fails here.")
+        page.wait_for_selector(".al-shown >> text=No failure matches these filters.")
         page.locator(".al-search input").fill("手上 作文腔")
         page.wait_for_selector(".al-count >> text=10 failures in 10 of 12")
         choose(page, ".al-which", "all found cases")
@@ -439,7 +486,7 @@ def test_in_jupyterlab_a_failing_turn_is_found_compared_and_sent_to_a_file(lab: 
     (row,) = read_selection(lab / "out" / "repair.jsonl")
     assert (row.run, row.case_id, row.dialogue_id, row.ids, row.note) == ("one", "b02-b", "one-b02-b-0", ("D1.3",), "像客服")
     assert len(selected_cases(lab / "out" / "regression.jsonl")) == 10
-    assert (lab / "out" / "failures.html").is_file()
+    assert (lab / "out" / "explorer.html").is_file()
 
 
 def test_in_jupyterlab_the_sixteen_systems_are_seen_and_picked_and_the_times_are_reported(

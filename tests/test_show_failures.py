@@ -16,7 +16,16 @@ from anthrolab.bench.store import RunError
 from anthrolab.cards.scenario import CATEGORIES
 from anthrolab.judging.verdict import L0Answer
 from anthrolab.show.failure_sources import FailuresError, open_sources, published_source, run_source
-from anthrolab.show.failures import FACETS, Failures, chosen, collect, facet_counts, failing_cases, failures_by_system
+from anthrolab.show.failures import (
+    FACETS,
+    Failures,
+    chosen,
+    collect,
+    counted_cases,
+    facet_counts,
+    failing_cases,
+    failures_by_system,
+)
 from anthrolab.show.measured import Measured, load_measured
 from tests.runs_for_tests import make_run
 
@@ -207,9 +216,36 @@ def test_failing_cases_name_each_id_once(failures: Failures) -> None:
 
 
 def test_the_summary_counts_every_planned_case(failures: Failures) -> None:
-    assert failures_by_system(failures).select("system", "planned", "not done", "invalid", "failing", "failures", "most often").rows() == [
-        ("tiny-model", 12, 1, 1, 11, 31, "D1.3 (20)"), ("Other-Model", 12, 1, 1, 11, 21, "D1.3 (10)"),
+    assert failures_by_system(failures).select("system", "planned", "not done", "not judged", "invalid", "failing", "failures", "most often").rows() == [
+        ("tiny-model", 12, 1, 0, 1, 11, 31, "D1.3 (20)"), ("Other-Model", 12, 1, 0, 1, 11, 21, "D1.3 (10)"),
     ]  # fmt: skip
+
+
+def test_a_chat_that_nobody_judged_is_not_judged_and_only_a_case_without_one_is_not_done(runs: tuple[Measured, Measured]) -> None:
+    m, key = runs[0], "one-b01-a-0"
+    major = {"id": "L0-08", "severity": "major", "message_index": 3, "evidence": "说错时间"}
+    ledger = Ledger(
+        m.ledger.cases.with_columns(valid=pl.when(pl.col("case_id") == "b01-a").then(None).otherwise("valid")),
+        m.ledger.checkboxes.filter(pl.col("case_id") != "b01-a"),
+    )
+    verdicts = {k: v for k, v in m.verdicts.items() if k != key}
+    found = collect([run_source(replace(m, ledger=ledger, verdicts=verdicts, gate={**m.gate, key: {**m.gate[key], "violations": [major]}}))])
+    states = dict(found.cases.select("case_id", pl.col("state").cast(pl.String)).rows())
+    assert states["b01-a"] == "not judged" and Counter(states.values()) == {"valid": 9, "not judged": 1, "invalid": 1, "not done": 1}
+    assert failures_by_system(found).select("not done", "not judged", "invalid").rows() == [(1, 1, 1)]
+    assert counted_cases(found.cases) == "12 planned cases (1 invalid, 1 not judged, 1 not done)"
+    # a constraint broken is a failure whether a judge came or not
+    assert found.rows.filter(pl.col("case_id") == "b01-a").select("kind", "id").rows() == [("gate", "L0-08")]
+
+
+def test_a_major_violation_is_a_failure_of_valid_and_invalid_cases_alike(runs: tuple[Measured, Measured]) -> None:
+    m = runs[0]
+    major = {"id": "L0-08", "severity": "major", "message_index": 3, "evidence": "说错时间"}
+    (invalid,) = (k for k, row in m.gate.items() if not row["valid"])
+    gate = {k: {**row, "violations": [*row["violations"], major]} if k in (invalid, "one-b01-a-0") else row for k, row in m.gate.items()}
+    rows = collect([run_source(replace(m, gate=gate))]).rows
+    assert rows.filter(pl.col("dialogue_id") == invalid)["id"].to_list() == ["L0-05", "L0-08"]
+    assert rows.filter(pl.col("dialogue_id") == "one-b01-a-0")["id"].to_list() == ["L0-08", "D1.3", "D1.3", "E1.1"]
 
 
 def test_sources_are_opened_by_name_and_refused_with_a_fix(tmp_path: Path) -> None:

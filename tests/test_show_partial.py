@@ -37,7 +37,7 @@ def test_a_report_of_what_is_there_so_far_touches_nothing(tmp_path: Path) -> Non
     folder = tmp_path / "out" / "tables" / "半途-strict-judge"
     coverage = (folder / "coverage.csv").read_text("utf-8").splitlines()
     row = dict(zip(coverage[0].split(","), coverage[1].split(","), strict=True))
-    assert (row["Planned"], row["Valid"]) == ("12", "3"), "a case without a verdict is not done"
+    assert (row["Planned"], row["Valid"]) == ("12", "3"), "a case without a verdict is not judged"
     assert json.loads((run.path / "manifest.json").read_text("utf-8")) == manifest
 
 

@@ -43,13 +43,13 @@ def test_published_systems_have_their_printed_acc_and_nothing_that_the_paper_doe
     assert not any(note.startswith("*") for note in table.notes)
 
 
-def test_a_judge_that_leaves_boxes_open_gets_stars_and_an_undecided_training_filter(partly: Measured) -> None:
+def test_a_judge_that_leaves_boxes_open_gets_stars_and_its_open_boxes_matter_to_no_failed_training_filter(partly: Measured) -> None:
     table = table_of(partly)
     row = table.frame.row(-1, named=True)
     assert row["strict ACC"] == "0 of 10: 0.00%* (0.0 to 27.8%)"
     assert all(row[f"ACC@{at}"].split(": ")[1].count("*") == 1 for at in (85, 90, 95))
     assert row["both roles"] == NO_VALUE  # twelve cases of twelve bindings
-    assert row["training filter"] == "10 undecided"
+    assert row["training filter"] == "0 of 10: 0.00% (0.0 to 27.8%)"  # a failed checkbox of the dialogue decides it
     assert any(note.startswith("* Over the assessed") for note in table.notes)
     assert "0.00%\\*" in as_markdown(table)
 

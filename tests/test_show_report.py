@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,13 @@ import pytest
 from jinja2 import ChainableUndefined
 from markupsafe import Markup
 
+from anthrolab.bench.ledger import Ledger
 from anthrolab.bench.published import published_table
-from anthrolab.bench.store import RunError
+from anthrolab.bench.store import Run, RunError
+from anthrolab.cards.library import default_cards_dir, load_library
+from anthrolab.show.measured import Measured, load_all
 from anthrolab.show.pages import environment
-from anthrolab.show.report import CONTENTS, write_report
+from anthrolab.show.report import CONTENTS, chats_of, write_report
 from tests.browser import open_page
 from tests.runs_for_tests import make_run
 
@@ -41,7 +45,7 @@ def test_same_inputs_give_the_same_bytes(report: Path, tmp_path: Path) -> None:
     runs = report.parents[1] / "runs"
     again = write_report([runs / "plain", runs / "evil"], tmp_path / "again")
     files = sorted(p.relative_to(report.parent) for p in report.parent.rglob("*") if p.is_file())
-    assert len(files) == 1 + 11 + 5 + 3 * 5 + 2 * 2  # page, Markdown, CSV of all runs, tables of 3 blocks, coverage and passes of 2
+    assert len(files) == 2 + 11 + 5 + 3 * 5 + 2 * 2  # pages, Markdown, CSV of all runs, tables of 3 blocks, coverage and passes of 2
     for name in files:
         assert (again.parent / name).read_bytes() == (report.parent / name).read_bytes(), name
 
@@ -208,6 +212,34 @@ def test_every_category_with_a_dialogue_can_be_read(report: Path) -> None:
         for text in ("opener, given", "draft dropped: repeats an earlier message", "D1.3", "“首先”是作文腔", "turn 4"):
             assert text in first.inner_text(), text
         assert "decisions without a message" in first.inner_text()
+
+
+def test_over_a_chat_that_one_judge_was_not_asked_about_stands_no_validity_and_one_judges_invalid_is_enough(tmp_path: Path) -> None:
+    (one,) = load_all(make_run(tmp_path / "r", partner_breaks=False))
+    key = next(iter(one.verdicts))
+
+    def by_another_judge(valid: bool | None) -> Measured:
+        cases = one.ledger.cases.drop("case")
+        own = cases["case_id"] == one.case(one.dialogues[key])["case_id"]
+        changed = cases.with_columns(valid=pl.when(own).then(pl.lit(valid, pl.Boolean)).otherwise("valid"))
+        return replace(one, judge="big", verdicts={}, ledger=Ledger(changed, one.ledger.checkboxes.drop("case")))
+
+    def outcome(*judges: Measured) -> str:
+        return chats_of(judges, load_library(default_cards_dir()))[0].outcome
+
+    assert "both fell silent · valid · rules judge" in outcome(one, by_another_judge(True))
+    assert "both fell silent · rules judge" in outcome(one, by_another_judge(None))
+    assert "both fell silent · invalid (found by the judge)" in outcome(one, by_another_judge(False), by_another_judge(None))
+    assert "both fell silent · invalid (found by the judge)" in outcome(by_another_judge(None), by_another_judge(False))
+
+
+def test_the_coverage_section_says_by_which_rung_a_model_judge_answered(tmp_path: Path) -> None:
+    run = Run(make_run(tmp_path / "r", judge="big", answers_all=True))
+    verdicts = [v.model_copy(update={"rungs": {"json_object": 4}, "from_reasoning": 1}) for v in run.verdicts("big").values()]
+    run.settle("verdicts.jsonl", [v.to_line() for v in verdicts])
+    with open_page(write_report([run.path], tmp_path / "out")) as (page, _):
+        cells = page.locator("section#coverage #judge-answers tbody tr").first.locator("th, td").all_text_contents()
+        assert cells == ["r, big", "0", "40", "0", "40", "10"]
 
 
 def test_a_run_that_is_not_judged_is_refused(tmp_path: Path) -> None:

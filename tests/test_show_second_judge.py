@@ -83,8 +83,11 @@ def test_every_figure_of_two_judges_is_that_of_a_count_by_hand(run: Path) -> Non
         assert row["Both passed"] == f"{sum(x and y for x, y in full) / len(full):.4f}"
         assert row["other: passed"] == f"{sum(x for x, _ in full) / len(full):.4f}"
         assert row["rules judge: passed"] == f"{sum(y for _, y in full) / len(full):.4f}"
-        value = kappa(full).value
-        assert row["Kappa"].startswith(f"{value:.2f} [" if value is not None else f"{NO_VALUE} (")
+        k = kappa(full)
+        if k.one_kind == (None, None):
+            assert re.fullmatch(rf"{k.value:.2f}( \[-?\d\.\d\d, -?\d\.\d\d\])?", row["Kappa"])
+        else:
+            assert row["Kappa"].startswith(f"{NO_VALUE} (")
     accepted = [[all(p is not False for _, p in answers(v)) for v in judge.values()] for judge in (a, b)]
     same = sum(x == y for x, y in zip(*accepted, strict=True))
     assert shown[OUTCOME]["Agree"] == f"{same / len(a):.4f}"
@@ -109,6 +112,31 @@ def test_every_figure_of_a_retest_is_that_of_a_count_by_hand(run: Path) -> None:
         assert shown[of]["Flip rate"].startswith(f"{flips / len(own):.4f} [")
     assert shown[OUTCOME]["Answered twice"] == "5"
     assert table.title == f"Run r: judge other asked twice about 5 of {len(first)} dialogues"
+
+
+def test_a_judge_that_always_says_the_same_is_named_where_kappa_would_stand(run: Path) -> None:
+    a, b = load_all(run)
+    lenient = {
+        key: v.model_copy(update={"dialogue": [BoxVerdict(id=box.id, passed=True) for box in v.dialogue]}) for key, v in a.verdicts.items()
+    }
+    strict = {key: v.model_copy(update={"dialogue": [mixed(box, n) for box in v.dialogue]}) for n, (key, v) in enumerate(b.verdicts.items())}
+    table = pair_table(Measured(**{**vars(a), "verdicts": lenient}), Measured(**{**vars(b), "verdicts": strict}))
+    assert rows(table)["E1.1"]["Kappa"] == f"{NO_VALUE} (other always says passed)"
+    assert any("only one kind of answer makes it 0" in note for note in table.notes)
+
+
+def mixed(box: BoxVerdict, n: int) -> BoxVerdict:
+    return BoxVerdict(id=box.id, passed=n % 2 == 0)
+
+
+def test_a_report_leaves_a_half_written_verdict_where_it_is(run: Path) -> None:
+    path = run / RETESTS
+    whole = tables(run)
+    torn = path.read_bytes() + b'{"dialogue_id": "r-'  # another command is at it
+    path.write_bytes(torn)
+    shown = tables(run)
+    assert path.read_bytes() == torn
+    assert [t.frame.rows() for t in shown] == [t.frame.rows() for t in whole]
 
 
 def test_one_judge_once_has_no_second_opinion(tmp_path: Path) -> None:

@@ -5,16 +5,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, get_args
 
+import polars as pl
 import pytest
 
+from anthrolab.bench.ledger import Ledger
 from anthrolab.judging.verdict import Verdict
 from anthrolab.metrics.stops import Ending, Fate, Flag, FlagKind
 from anthrolab.show.blocks import measured_block
-from anthrolab.show.coverage import failed_dialogues
+from anthrolab.show.coverage import denominators, failed_dialogues
 from anthrolab.show.measured import Measured, load_all
 from anthrolab.show.stops import (
     ENDINGS,
     FATES,
+    SHORT_ENDINGS,
     audit_of,
     banners,
     faults_table,
@@ -47,9 +50,19 @@ def judged(m: Measured, **changes: Mapping[str, Any]) -> Measured:
     return replace(m, verdicts=verdicts)
 
 
+def not_asked(m: Measured, *, of: int) -> Measured:
+    """The run with the last `of` valid dialogues not judged: no verdict, and no validity in the ledger."""
+    gone = {m.case(m.dialogues[key])["case_id"] for key in list(m.verdicts)[-of:]}
+    cases, boxes = m.ledger.cases.drop("case"), m.ledger.checkboxes.drop("case")
+    unknown = pl.when(pl.col("case_id").is_in(gone)).then(None).otherwise("valid")
+    ledger = Ledger(cases.with_columns(valid=unknown), boxes.filter(~pl.col("case_id").is_in(gone)))
+    return replace(m, verdicts=dict(list(m.verdicts.items())[:-of]), ledger=ledger)
+
+
 def test_every_reason_and_every_fate_has_words() -> None:
     assert set(ENDINGS) == set(get_args(Ending))
     assert set(FATES) == set(get_args(Fate))
+    assert set(SHORT_ENDINGS) == set(ENDINGS) and len(set(SHORT_ENDINGS.values())) == len(ENDINGS)
     assert len(set(ENDINGS.values())) == len(ENDINGS) and len(set(FATES.values())) == len(FATES)
 
 
@@ -92,13 +105,51 @@ def test_a_judge_that_gives_no_answer_or_no_usable_one_is_at_fault_and_one_witho
     unread = {"dialogue": [{"id": box.id, "passed": None, "unassessed": "parse_error"}]}
     found = judged(fine, n0={"complete": False}, n1=unread, n2={"dialogue": [{"id": box.id, "unassessed": "undecided"}]})
     fates = audit_of(found).fates
-    assert (fates["unjudged"], fates["unreadable"], fates["scored"]) == (1, 1, 8)
+    assert (fates["incomplete"], fates["unreadable"], fates["scored"]) == (1, 1, 8)
     assert warning(found, audit_of(found).flags()) == (
         "Do not read this row as how tiny-model chats: the judge (rules judge) gave no usable answer to some call in 2 of 10 "
-        "valid dialogues (20.0%)."
+        "valid dialogues that it was given (20.0%)."
     )
-    gone = replace(fine, verdicts={})
-    assert audit_of(gone).fates["unjudged"] == 10
+
+
+def test_what_the_judge_was_not_asked_yet_is_nobodys_fault_and_raises_no_warning(fine: Measured) -> None:
+    part = not_asked(fine, of=7)
+    a = audit_of(part)
+    assert (a.fates["not_judged"], a.fates["scored"], a.fates["incomplete"], a.fates.total()) == (7, 3, 0, 12)
+    assert warning(part, a.flags()) is None and banners([(part, a)]) == []
+    rows = faults_table([(part, a)]).frame.drop("Run, judge").rows()
+    assert ("Nobody's: not judged", "Valid by the gate, not judged yet", "7", "58.3% of 12") in rows
+    assert not [row for row in rows if row[0] == "Judge"]
+    # of the three that it was given it left one open
+    open_one = judged(part, n0={"complete": False})
+    assert "gave no usable answer to some call in 1 of 3 valid dialogues that it was given (33.3%)" in str(warning(open_one, audit_of(open_one).flags()))
+
+
+def test_denominators_add_up_when_the_judge_was_not_asked_about_some_cases(fine: Measured) -> None:
+    (row,) = denominators([not_asked(fine, of=7)]).frame.iter_rows(named=True)
+    names = ("Planned", "Done", "Failed", "Missing", "Valid", "Invalid", "Not judged")
+    planned, done, failed, missing, valid, invalid, unasked = (int(row[n]) for n in names)
+    assert (planned, done, failed, missing, valid, invalid, unasked) == (12, 11, 1, 0, 3, 1, 7)
+    assert planned == done + failed + missing and done == valid + invalid + unasked
+    (whole,) = denominators([fine]).frame.iter_rows(named=True)
+    assert (whole["Valid"], whole["Not judged"]) == ("10", "0")
+
+
+def test_failed_and_missing_are_the_same_in_the_stops_and_in_the_denominators(fine: Measured) -> None:
+    there = next(iter(fine.dialogues))
+    # in the middle of a second command: one that failed before was had after all, one failed twice, two are still to come
+    failures = [*fine.failures, *fine.failures, {"dialogue_id": there, "fault": "timeout", "error": "x"}]
+    counts = fine.manifest["counts"] | {"planned": 14, "failed": 3, "missing": 0}
+    cases = fine.ledger.cases.drop("case")
+    more = cases.tail(1).with_columns(case_id=pl.lit("later"), valid=None)
+    ledger = Ledger(pl.concat([cases, more, more.with_columns(sample=pl.lit(1, cases.schema["sample"]))]), fine.ledger.checkboxes.drop("case"))
+    m = replace(fine, failures=failures, manifest=fine.manifest | {"counts": counts}, ledger=ledger)
+    stops = dict(stops_table([(m, audit_of(m))]).frame.select("Why it stopped", "Dialogues").rows())
+    (row,) = denominators([m]).frame.iter_rows(named=True)
+    assert (row["Planned"], row["Failed"], row["Missing"]) == ("14", "1", "2")
+    assert (stops["Never finished: failed"], stops["Never finished: not tried"]) == (row["Failed"], row["Missing"])
+    named = failed_dialogues(m)
+    assert named is not None and there not in named.frame["Dialogue"], "it could be had"
 
 
 def test_a_case_that_the_judge_finds_invalid_is_the_tested_systems(fine: Measured) -> None:

@@ -1,6 +1,8 @@
 """Blocks and printed tables: what stands in them, and what marks it."""
 
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -10,7 +12,7 @@ from anthrolab.judging.rubric import load_rubric
 from anthrolab.show.blocks import measured_block, published_block
 from anthrolab.show.comparison import comparisons
 from anthrolab.show.conditions import conditions_table
-from anthrolab.show.coverage import denominators, failures_by_box, gate_table, invalid_cases, unassessed
+from anthrolab.show.coverage import answers_table, denominators, failures_by_box, gate_table, invalid_cases, unassessed
 from anthrolab.show.figures import category_figure, dimension_figure
 from anthrolab.show.measured import Measured, load_all
 from anthrolab.show.tables import as_html, as_markdown, as_text, plain_table, score_table
@@ -96,6 +98,19 @@ def test_denominators_add_up(partly: Measured) -> None:
     table = unassessed([partly])
     assert table is not None
     assert sum(map(int, table.frame["Boxes"])) == int(row["Boxes"]) - int(row["Assessed"])
+
+
+def test_answers_of_a_model_judge_are_counted_by_rung_and_those_of_rules_not_at_all(partly: Measured) -> None:
+    assert answers_table([partly]) is None
+    first, second, *_ = partly.verdicts
+    verdicts = dict(partly.verdicts)
+    verdicts[first] = verdicts[first].model_copy(update={"rungs": {"json_schema": 5, "prompt": 2}, "from_reasoning": 3})
+    verdicts[second] = verdicts[second].model_copy(update={"rungs": {"prompt": 4}, "from_reasoning": 1})
+    table = answers_table([partly, replace(partly, judge="big", verdicts=verdicts)])
+    assert table is not None
+    assert table.frame.rows(named=True) == [
+        {"Run, judge": f"{partly.run}, big", "json_schema": "5", "json_object": "0", "prompt": "6", "All": "11", "Read from reasoning": "4"}
+    ]
 
 
 def test_gate_says_what_ran_and_what_was_broken(partly: Measured) -> None:

@@ -4,7 +4,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from anthrolab.bench.spend import cost_so_far, default_cache, prices_of
+from anthrolab.bench.spend import CHARGES, cost_so_far, default_cache, prices_of
 from anthrolab.bench.store import Run, RunError
 from anthrolab.models.engine import Engine, open_engine
 from anthrolab.models.systems import System
@@ -40,7 +40,7 @@ class Effort:
             now = {s.name: s.prices for s in systems}
             begun = (run.path / "manifest.json").exists()
             spent = cost_so_far(run, {**(prices_of(run.manifest()) if begun else {}), **now})
-        return open_engine(self.cache, self.max_cost, spent)
+        return open_engine(self.cache, self.max_cost, spent, run.path / CHARGES)
 
 
 NO_LIMIT = Effort()
@@ -50,3 +50,17 @@ NO_LIMIT = Effort()
 def effort_of(run_dir: Path, max_cost: float) -> Effort:
     """What a notebook's run may take: the replies of its neighbours, and `max_cost` USD (negative: no limit)."""
     return Effort(default_cache(run_dir), None if max_cost < 0 else max_cost)
+
+
+def cache_report(engine: Engine) -> list[str]:
+    """What is to be said at the end of a command about replies that came from other runs."""
+    lines = []
+    if engine.cache is not None and engine.cache.trouble:
+        lines.append(engine.cache.trouble)
+    reused = sum(toll.reused for toll in engine.meter.tolls.values())
+    if engine.cache is not None and reused:
+        lines.append(
+            f"{reused} replies came from {engine.cache.path}: other runs had asked the same of the same address and model name "
+            "(another checkpoint behind that name? --cache none asks anew)"
+        )
+    return lines

@@ -1,40 +1,31 @@
 """Judging a run: the gate on every dialogue, a judge on the valid ones, and the ledger of what they said."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from anthrolab.bench.effort import NO_LIMIT, Effort
+from anthrolab.bench.effort import NO_LIMIT, Effort, cache_report
 from anthrolab.bench.judged import valid_by, write_judged
 from anthrolab.bench.ledger import GLOBAL_DIMENSIONS, LOCAL_DIMENSIONS
 from anthrolab.bench.manifest import code_hash, library_versions
 from anthrolab.bench.plan import Progress, planned_dialogues, planned_jobs
 from anthrolab.bench.store import Run, RunError
 from anthrolab.bench.ticker import Ticker
-from anthrolab.bench.workers import ENDS, work_through
+from anthrolab.bench.workers import work_through
 from anthrolab.cards.library import Library, default_cards_dir, load_library
 from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
 from anthrolab.files import content_hash
+from anthrolab.judging.calibration.judged import open_judge, raise_final
 from anthrolab.judging.l0 import L0Result, check
 from anthrolab.judging.llm import LLMJudge
 from anthrolab.judging.rubric import Rubric, load_rubric
-from anthrolab.judging.rules import RulesJudge
 from anthrolab.judging.scores import coverage
-from anthrolab.judging.verdict import Judge, Verdict
-from anthrolab.models.calls import CallLog, Recorded
-from anthrolab.models.client import ModelError
-from anthrolab.models.engine import Engine
-from anthrolab.models.flow import Flow
-from anthrolab.models.opening import open_models
-from anthrolab.models.systems import default_systems_path, find_system, load_systems
+from anthrolab.judging.verdict import RULES, Verdict
+from anthrolab.models.client import FINAL_FAULTS, ModelError
 from anthrolab.runtime.dialogue import Dialogue, Speaker
 from anthrolab.sync import run_async
-
-RULES = "rules"
-"""The name of the rules judge."""
 
 MOST = 1024
 """Dialogues judged at once, whatever the server wants."""
@@ -129,7 +120,9 @@ async def _judge_all(
     judged before stays.
     """
     hashes = {d.dialogue_id: content_hash(d.to_line()) for d in valid}
-    async with _open_judge(run, name, rubric, systems_file, effort) as (judge, flows, engine, described):
+    calls = run.calls / f"judge-{name}.jsonl"
+    async with open_judge(name, rubric, calls, systems_file, lambda known: effort.engine(run, *known)) as opened:
+        judge = opened.judge
         there = {
             key: v for key, v in run.verdicts(name).items()
             if v.complete and v.judge_identity == judge.identity and v.rubric == rubric.hash
@@ -138,7 +131,7 @@ async def _judge_all(
         todo = [d for d in valid if d.dialogue_id not in there]
         if todo and name != RULES:
             progress(f"judge {name}: {len(todo)} of {len(valid)} valid dialogues to judge")
-        ticker, ends = Ticker(len(todo), engine.meter), []
+        ticker, ends = Ticker(len(todo), opened.engine.meter), []
 
         def keep(dialogue: Dialogue, verdict: Verdict) -> None:
             verdict = verdict.model_copy(update={"dialogue_hash": hashes[dialogue.dialogue_id]})
@@ -148,16 +141,14 @@ async def _judge_all(
         async def one(dialogue: Dialogue) -> None:
             verdict = await judge.judge(dialogue, *_cards(dialogue, library))
             keep(dialogue, verdict)
-            for error in verdict.errors:
-                if error.fault.removeprefix("model_error:") in ENDS:
-                    raise ModelError(error.fault.removeprefix("model_error:"), error.message)  # type: ignore[arg-type]
+            raise_final(verdict)
             if name != RULES:
                 got = coverage(verdict.boxes())
                 ticker.finish(sum(verdict.rungs.values()))
                 progress(f"  {dialogue.dialogue_id}: {got.assessed} of {got.total} checkboxes   ({ticker.line()})")
 
         def failed(dialogue: Dialogue, e: ModelError) -> None:
-            if e.fault in ENDS:
+            if e.fault in FINAL_FAULTS:
                 ends.append(e)
                 return
             assert isinstance(judge, LLMJudge)  # the rules judge asks nobody
@@ -165,13 +156,15 @@ async def _judge_all(
             progress(f"  {dialogue.dialogue_id}: not judged ({e.fault}): {e}")
 
         await work_through(
-            todo, one, failed, most=MOST, flows=flows, calls_each=CALLS_EACH, deadline_s=effort.deadline_s,
+            todo, one, failed, most=MOST, flows=opened.flows, calls_each=CALLS_EACH, deadline_s=effort.deadline_s,
             beat=lambda: progress(f"  {ticker.line()}"),
         )  # fmt: skip
+        for line in cache_report(opened.engine):
+            progress(line)
         if ends:
             raise ends[0]
         verdicts = {d.dialogue_id: there[d.dialogue_id] for d in valid if d.dialogue_id in there}
-        return verdicts, {"identity": judge.identity, **described}
+        return verdicts, {"identity": judge.identity, **opened.described}
 
 
 def _cards(dialogue: Dialogue, library: Library) -> tuple[dict[Speaker, Persona], Scenario | None]:
@@ -194,23 +187,3 @@ def _judged_so_far(run: Run, name: str, valid: list[Dialogue], rubric: Rubric) -
         if (v := found.get(d.dialogue_id)) and v.judge_identity == last and v.rubric == rubric.hash
         and v.dialogue_hash == content_hash(d.to_line())
     }  # fmt: skip
-
-
-@asynccontextmanager
-async def _open_judge(
-    run: Run, name: str, rubric: Rubric, systems_file: Path | None, effort: Effort
-) -> AsyncIterator[tuple[Judge, list[Flow], Engine, dict[str, Any]]]:
-    """The judge, the flow of its endpoint, the engine, and what the manifest says of it."""
-    if name == RULES:
-        yield RulesJudge(rubric), [], Engine(), {"kind": "rules"}
-        return
-    known = load_systems(systems_file or default_systems_path())
-    system = find_system(known, name)
-    if system.policy != "chat":
-        raise RunError(f"system '{name}': cannot judge: a judge is a chat model (policy: chat); name another")
-    async with open_models() as models, effort.engine(run, *known.values()) as engine:
-        log = CallLog(run.calls / f"judge-{name}.jsonl", engine)
-        client = Recorded(await models.client(system), log, engine.meter.toll(system, "judge"))
-        params = system.as_judge().body()
-        described = {"kind": "model", "system": system.model_dump(mode="json"), "params": params, "server": client.identity}
-        yield LLMJudge(client, system, rubric), models.flows, engine, described

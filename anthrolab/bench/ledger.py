@@ -1,7 +1,7 @@
 """The ledger: what a judge answered for every checkbox of every case, in two parquet files.
 
 `cases.parquet` has one row per planned case: system, case_id, binding, role, category, valid
-(null = planned but not done) and, where cases were sampled more than once, sample (absent or null = 0).
+(null = planned but not done or not judged) and, where cases were sampled more than once, sample (absent or null = 0).
 `checkboxes.parquet` has one row per checkbox of a valid case: system, case_id, scope, turn_index (from 1;
 null for a dialogue), dimension, checkbox (from 1), passed (null = the judge did not assess it), sample.
 It repeats category, role and valid of the case for readers of that file alone; here the cases file decides.

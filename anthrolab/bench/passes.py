@@ -43,13 +43,13 @@ BY_SCORE = {
 BOTH_ROLES = Definition(
     "both roles",
     "bindings of which both cases are valid and pass strict ACC; sample k of one role is paired with sample k of the other",
-    "as in strict ACC",
+    "as in strict ACC; a role that fails decides, whether or not the other is undecided",
 )
 TRAINING = Definition(
     "training filter",
     "valid cases with S_dialogue = 1 and S_turn above 0.9 (exactly 0.9 does not count): what the paper's sections 4.5 "
     "and 4.6 accept as training data",
-    "an unassessed checkbox is never taken as passed: a case with one is undecided",
+    "a case is undecided if it passes with all of them passed and fails with all of them failed; else they do not matter",
 )
 PASSES = (STRICT, *BY_SCORE.values(), BOTH_ROLES, TRAINING)
 """All definitions in the order of the tables."""
@@ -126,27 +126,41 @@ def rate_interval(outcomes: pl.Series, clusters: pl.Series, *, seed: int) -> Int
 def _outcomes(ledger: Ledger, weights: Weights) -> pl.DataFrame:
     """Every planned case: system, binding, sample, role, valid, cluster, boxes, assessed, and true, false or null for
     each definition that is about cases."""
-    scores = case_scores(ledger, weights).with_row_index("case")
-    borders = [("score", Fraction(at)) for at in BY_SCORE] + [("s_turn", TRAINING_TURN_SCORE)]
-    near = pl.any_horizontal((pl.col(column) - float(at)).abs() < _CLEAR for column, at in borders)
-    exact = _exact_scores(ledger, weights, scores.filter(near)["case"].to_list())
-    whole = (pl.col("assessed") == pl.col("boxes")) & pl.col("score").is_not_null()
-    accepted = pl.col("dialogue_passed") & pl.col("beyond")
+    scores, exact = _scores(ledger, weights)
+    best, worst = _accepted(ledger, weights, "best", True), _accepted(ledger, weights, "worst", False)
     return (
         scores.join(exact, on="case", how="left", maintain_order="left")
+        .join(best, on="case", how="left", maintain_order="left")
+        .join(worst, on="case", how="left", maintain_order="left")
         .with_columns(
             pl.coalesce(f"at {at}", pl.col("score") >= at).alias(BY_SCORE[at].name) for at in BY_SCORE
         )
         .with_columns(
-            beyond=pl.coalesce("beyond", pl.col("s_turn") > float(TRAINING_TURN_SCORE)),
+            pl.col("passed").alias(STRICT.name),
+            pl.when(pl.col("best") == pl.col("worst")).then("best").alias(TRAINING.name),
             cluster=pl.coalesce("binding", "case_id"),
         )
-        .with_columns(pl.col("passed").alias(STRICT.name), pl.when(whole).then(accepted).alias(TRAINING.name))
         .select(
             "system", "binding", "sample", "role", pl.col("valid").fill_null(False), "cluster", "boxes", "assessed",
             *(d.name for d in PASSES if d is not BOTH_ROLES),
         )
     )  # fmt: skip
+
+
+def _scores(ledger: Ledger, weights: Weights) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """`case_scores` with the number of the case, and `_exact_scores` of those near a border."""
+    scores = case_scores(ledger, weights).with_row_index("case")
+    borders = [("score", Fraction(at)) for at in BY_SCORE] + [("s_turn", TRAINING_TURN_SCORE)]
+    near = pl.any_horizontal((pl.col(column) - float(at)).abs() < _CLEAR for column, at in borders)
+    return scores, _exact_scores(ledger, weights, scores.filter(near)["case"].to_list())
+
+
+def _accepted(ledger: Ledger, weights: Weights, name: str, unassessed: bool) -> pl.DataFrame:
+    """What the training filter says (column `name`, by case) if all unassessed checkboxes had passed, or had failed."""
+    filled = Ledger(ledger.cases, ledger.checkboxes.with_columns(pl.col("passed").fill_null(unassessed)))
+    scores, exact = _scores(filled, weights)
+    beyond = pl.coalesce("beyond", pl.col("s_turn") > float(TRAINING_TURN_SCORE))
+    return scores.join(exact, on="case", how="left").select("case", (pl.col("dialogue_passed") & beyond).alias(name))
 
 
 def _exact_scores(ledger: Ledger, weights: Weights, cases: Sequence[int]) -> pl.DataFrame:
@@ -175,14 +189,14 @@ def _exact_scores(ledger: Ledger, weights: Weights, cases: Sequence[int]) -> pl.
 
 def _pairs(cases: pl.DataFrame) -> pl.DataFrame:
     """Every binding and sample planned in both roles: system, valid (both cases are), cluster, and `both roles`: null
-    where a case is not valid or has nothing assessed."""
+    where a case is not valid, or has nothing assessed and the other passes."""
     passed = pl.col(STRICT.name)
     return (
         cases.drop_nulls(["binding", "role"])
         .group_by("system", "binding", "sample", maintain_order=True)
         .agg(
             pl.col("cluster").first(),
-            pl.when(passed.is_not_null().all()).then(passed.all()).alias(BOTH_ROLES.name),
+            pl.when(pl.col("valid").all()).then(passed.all(ignore_nulls=False)).alias(BOTH_ROLES.name),
             cases=pl.len(), roles=pl.col("role").n_unique(), valid=pl.col("valid").all(),
         )
         .filter((pl.col("cases") == 2) & (pl.col("roles") == 2))

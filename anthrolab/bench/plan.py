@@ -23,6 +23,11 @@ class Job:
     sample: int
     dialogue_id: str
 
+    @property
+    def name(self) -> str:
+        """Case and sample, for a line of progress."""
+        return f"{self.case.id}-{self.sample}" if self.sample else self.case.id
+
 
 def planned_jobs(run: Run, manifest: Mapping[str, Any], library: Library) -> list[Job]:
     """Every dialogue that the manifest plans, in order."""
@@ -42,11 +47,16 @@ def planned_jobs(run: Run, manifest: Mapping[str, Any], library: Library) -> lis
 
 def begin_manifest(
     run: Run, tested: System, reference: System, library: Library, wanted: list[str], samples: int,
-    limits: Limits, state: State, seed: int, progress: Progress,
+    limits: Limits, state: State, seed: int, progress: Progress, *, picked: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """The manifest of this run: begun now, or the one on disk if it agrees (its list of cases may grow)."""
+    """The manifest of this run: begun now, or the one on disk if it agrees (its list of cases may grow).
+
+    `picked`: the cases were chosen one by one, for instance because they failed; the run stays marked as that.
+    """
     settings = {"samples": samples, "cases": wanted}
     manifest, old = begin(run, tested, reference, library, limits, state, seed, settings, {})
+    if picked or (old or {}).get("picked"):
+        manifest["picked"] = True
     if old is not None:
         before = old["settings"]["cases"]
         if len(wanted) < len(before):

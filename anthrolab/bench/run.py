@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from anthrolab.bench.cases import case_ids, select_cases
-from anthrolab.bench.effort import NO_LIMIT, Effort
+from anthrolab.bench.effort import NO_LIMIT, Effort, cache_report
 from anthrolab.bench.manifest import code_hash, library_versions, with_new
 from anthrolab.bench.plan import (
     Job,
@@ -32,6 +32,9 @@ from anthrolab.models.systems import System, default_systems_path, find_partner,
 from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.runtime.seat import seats
 from anthrolab.sync import run_async
+
+MOST_SAMPLES = 10_000
+"""Dialogues of one case; the plan of a run is held in memory."""
 
 MOST = 8192
 """Dialogues at once, whatever the servers want."""
@@ -65,8 +68,8 @@ def generate(
     have cost too much (`effort`), is a row of `failures.jsonl` and stays to be done. RunError if the folder belongs to a
     run with other settings.
     """
-    if samples < 1:
-        raise RunError(f"--samples {samples}: at least 1")
+    if not 1 <= samples <= MOST_SAMPLES:
+        raise RunError(f"--samples {samples}: at least 1 and at most {MOST_SAMPLES}")
     library = load_library(cards_dir or default_cards_dir())
     known = load_systems(systems_file or default_systems_path())
     tested = find_system(known, system)
@@ -77,7 +80,10 @@ def generate(
     run = Run(run_dir)
     with run.locked():
         run.mend()
-        manifest = begin_manifest(run, tested, reference, library, case_ids(wanted), samples, limits, state, seed, progress)
+        picked = not (cases is None or isinstance(cases, int))
+        manifest = begin_manifest(
+            run, tested, reference, library, case_ids(wanted), samples, limits, state, seed, progress, picked=picked
+        )
         jobs = planned_jobs(run, manifest, library)
         done = planned_dialogues(run, jobs)
         todo = [job for job in jobs if job.dialogue_id not in done]
@@ -128,17 +134,19 @@ async def _have_all(
             run.add_dialogue(dialogue)
             ticker.finish(log.asked + log.answered)
             said = f"{len(dialogue.messages)} messages, {dialogue.stop}{troubles(dialogue)}"
-            progress(f"  {job.case.id}: {said}   ({ticker.line()})")
+            progress(f"  {job.name}: {said}   ({ticker.line()})")
 
         def failed(job: Job, e: ModelError) -> None:
             row = {"dialogue_id": job.dialogue_id, "fault": e.fault, "side": e.side, "system": e.system, "error": str(e)}
             failures.append(row)
-            progress(f"  {job.case.id}: failed ({e.fault}): {e}")
+            progress(f"  {job.name}: failed ({e.fault}): {e}")
 
         await work_through(
             todo, have, failed, most=_most(tested, reference), flows=models.flows, deadline_s=effort.deadline_s,
             beat=lambda: progress(f"  {ticker.line()}"),
         )  # fmt: skip
+    for line in cache_report(engine):
+        progress(line)
 
 
 def _most(*systems: System) -> int:

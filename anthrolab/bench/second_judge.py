@@ -39,7 +39,7 @@ class Agreement:
     """What two judges say of the same places.
 
     of: a checkbox, a constraint (passed: no violation), ALL, or OUTCOME (one place a dialogue).
-    kappa: over the places that both answer; its interval resamples bindings.
+    kappa: over the places that both answer; its interval resamples bindings (see `kappa_by_cluster`).
     one_only: places that only one of the two answers.
     """
 
@@ -47,14 +47,16 @@ class Agreement:
     kappa: Kappa
     one_only: int
 
-    @property
-    def undefined(self) -> str | None:
-        """Why kappa has no value; None where it has one."""
-        if self.kappa.value is not None:
-            return None
+    def no_kappa(self, a: str, b: str) -> str | None:
+        """Why kappa says nothing, with the judges' names; None where it says something."""
         if not self.kappa.agree.of:
             return "nothing that both answer"
-        return f"both always say {'failed' if self.kappa.failed_a.part else 'passed'}"
+        words = {True: "passed", False: "failed"}
+        one, two = self.kappa.one_kind
+        if one is not None and one == two:
+            return f"both always say {words[one]}"
+        named = [f"{name} always says {words[kind]}" for name, kind in ((a, one), (b, two)) if kind is not None]
+        return ", ".join(named) or None
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,8 @@ def retest(
 
     Drawn from what the gate let pass and the judge judged completely. Every request is drawn anew. The second verdicts
     are kept in the run folder: the same command again asks for nothing that is there, one with more dialogues only for
-    the further ones. What is counted are the dialogues of this draw. `effort`: what it may cost.
+    the further ones. What is counted are the dialogues of this draw. `effort`: what it may cost and take; a dialogue that took
+    too long is incomplete.
     """
     if dialogues < 1:
         raise RunError(f"--dialogues {dialogues}: judge at least one again")
@@ -178,8 +181,8 @@ async def _judge_again(
 ) -> dict[str, Verdict]:  # fmt: skip
     """All second verdicts on disk after those on the chosen dialogues are there."""
     dialogues, calls = run.dialogues(), run.calls / f"retest-{judge}.jsonl"
-    async with open_judge(judge, rubric, calls, systems_file, lambda s: effort.engine(run, s)) as (judge_of, at_once):
-        again = judge_of(SALT)
+    async with open_judge(judge, rubric, calls, systems_file, lambda systems: effort.engine(run, *systems)) as opened:
+        again = opened.salted(SALT)
         if any(v.judge_identity != again.identity for v in first.values()):
             raise RunError(f"{run.path}: judge {judge} is not asked as it was (model, rubric, prompts or code are others now); judge the run again first")
         second = retested(run, first)
@@ -192,7 +195,7 @@ async def _judge_again(
             append_line(run.path / RETESTS, kept.to_line())
             second[kept.dialogue_id] = kept
 
-        await judge_each(again, todo, library, at_once, keep)
+        await judge_each(again, todo, library, opened.at_once, keep, deadline_s=effort.deadline_s)
     return second
 
 

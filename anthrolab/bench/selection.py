@@ -76,8 +76,10 @@ def add_to_selection(path: Path, rows: Iterable[Selected]) -> tuple[int, int]:
 
 
 def selected_cases(path: Path) -> list[str]:
-    """The case ids of a selection, each once, in the order of the file."""
-    return list(dict.fromkeys(row.case_id for row in read_selection(path)))
+    """The case ids of a selection, each once, in the order of the file; SelectionError if there are none."""
+    if not (rows := read_selection(path)):
+        raise SelectionError(f"{path}: names no case; save failing cases to it first (notebook 05), or give another file")
+    return list(dict.fromkeys(row.case_id for row in rows))
 
 
 def _line(row: Selected) -> str:

@@ -1,8 +1,10 @@
 """A series of sessions: the same pair, days apart in virtual time, each remembering the other from before."""
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+from anthrolab.bench.effort import NO_LIMIT, Effort
 from anthrolab.bench.manifest import begin, code_hash, library_versions, with_new
 from anthrolab.bench.plan import Progress, troubles
 from anthrolab.bench.settings import NO_PACE, Limits, Pace, State, chat_system_for
@@ -14,7 +16,7 @@ from anthrolab.cards.series import Series
 from anthrolab.files import content_hash
 from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.client import ModelError
-from anthrolab.models.engine import open_engine
+from anthrolab.models.engine import Engine
 from anthrolab.models.opening import model_identity, open_models
 from anthrolab.models.structured import Ladder
 from anthrolab.models.systems import System, default_systems_path, find_partner, find_system, load_systems
@@ -42,13 +44,14 @@ def play_series(
     systems_file: Path | None = None,
     cards_dir: Path | None = None,
     skills_dir: Path | None = None,
+    effort: Effort = NO_LIMIT,
     progress: Progress = print,
 ) -> dict[str, int]:
     """Play a series session by session; after each one `memory`, a chat system, updates what each remembers.
 
     Every version of a memory stays in `memories.jsonl`. Returns counts: `planned`, `done` (sessions), `updates`
     and `failed_updates` (the memory then stayed as it was). What is on disk is not asked for again. A model that
-    fails ends the command with ModelError; the same command goes on from there.
+    fails, or would cost too much (`effort`), ends the command with ModelError; the same command goes on from there.
     """
     library = load_library(cards_dir or default_cards_dir())
     series = library.find_series(series_id)
@@ -73,7 +76,8 @@ def play_series(
             left = counts["planned"] - counts["done"]
             progress(f"{tested.name} and {reference.name}, series {series.id}: {left} of {counts['planned']} sessions to have; {state.in_words()}")
             try:
-                run_async(_sessions(run, manifest["run"], series, library, tested, reference, remembers, role, limits, state, seed, progress))
+                opened = effort.engine(run, *known.values())
+                run_async(_sessions(run, manifest["run"], series, library, tested, reference, remembers, role, limits, state, seed, opened, progress))
             finally:
                 counts = _count(run, series)
                 run.write_manifest({**manifest, "counts": counts})
@@ -92,14 +96,14 @@ def _count(run: Run, series: Series) -> dict[str, int]:
 
 async def _sessions(
     run: Run, name: str, series: Series, library: Library, tested: System, reference: System, remembers: System,
-    role: Speaker, limits: Limits, state: State, seed: int, progress: Progress,
+    role: Speaker, limits: Limits, state: State, seed: int, opened: AbstractAsyncContextManager[Engine], progress: Progress,
 ) -> None:  # fmt: skip
     a, b = library.personas[series.persona_a], library.personas[series.persona_b]
     owners: dict[Speaker, tuple[str, str]] = {"a": (a.id, b.id), "b": (b.id, a.id)}
     memories: dict[tuple[str, str], Memory] = dict(library.memories)
     done = run.dialogues()
     updates = {(u.after, u.owner): u for u in run.memory_updates()}
-    async with open_models() as models, open_engine() as engine:
+    async with open_models() as models, opened as engine:
         stage = await Stage.open(models, engine, tested, reference, limits, state)
         writer, ladder = await models.client(remembers), Ladder()
         for scenario in series.sessions:

@@ -6,6 +6,7 @@
                retests.jsonl     second verdicts of the same judge on a sample (`anthrolab agreement --retest`)
                gate.jsonl        what the validity gate said of each dialogue
                failures.jsonl    what could not be done in the last command, and why
+               charges.jsonl     attempts that may have been charged without a reply (with --max-cost only)
                memories.jsonl    every version of every memory (a series of sessions only)
                calls/            every model call, one file a dialogue and one a judge
                ledgers/<judge>/  cases.parquet, checkboxes.parquet
@@ -31,7 +32,7 @@ R = TypeVar("R", Dialogue, Verdict, MemoryUpdate)
 
 OWN = frozenset(
     {
-        "manifest.json", "dialogues.jsonl", "verdicts.jsonl", "retests.jsonl", "gate.jsonl", "failures.jsonl", "memories.jsonl",
+        "manifest.json", "dialogues.jsonl", "verdicts.jsonl", "retests.jsonl", "gate.jsonl", "failures.jsonl", "memories.jsonl", "charges.jsonl",
         "calls", "ledgers", "notebooks", ".lock", ".DS_Store", ".ipynb_checkpoints",
     }
 )  # fmt: skip
@@ -119,7 +120,7 @@ class Run:
         append_line(self.path / "memories.jsonl", update.model_dump_json())
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        """The rows of gate.jsonl or failures.jsonl; none if there is no such file."""
+        """The rows of gate.jsonl, failures.jsonl or charges.jsonl; none if there is no such file."""
         path = self.path / name
         if not path.exists():
             return []
@@ -152,7 +153,7 @@ class Run:
         """Cut off last lines that a killed writer left half-written. What is no run's is left alone."""
         if not (self.path / "manifest.json").exists():
             return
-        for name in ("dialogues.jsonl", "verdicts.jsonl", "retests.jsonl", "memories.jsonl"):
+        for name in ("dialogues.jsonl", "verdicts.jsonl", "retests.jsonl", "memories.jsonl", "charges.jsonl"):
             cut_torn_line(self.path / name)
 
     @contextmanager

@@ -37,6 +37,8 @@ class Ticker:
         parts = [f"{self.finished}/{self.todo}"]
         if answered:
             parts.append(f"{answered / seconds:.1f} calls/s")
+        if reused := sum(toll.reused for toll in self.meter.tolls.values()):
+            parts.append(f"{reused} replies from the cache")
         if usage.calls:
             parts.append(f"{short(usage.prompt_tokens + usage.completion_tokens)} tokens")
         if self.meter.priced:

@@ -6,13 +6,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
-from anthrolab.models.client import ModelError
+from anthrolab.models.client import FINAL_FAULTS, ModelError
 from anthrolab.models.flow import Flow
 
 T = TypeVar("T")
-
-ENDS = ("unreachable", "over_budget")
-"""Faults after which no further item is begun: the next one would fail the same way."""
 
 TICK_S = 0.02
 """How often it is looked whether the servers could take more."""
@@ -52,7 +49,7 @@ async def work_through(
                 raise
             failed(item, ModelError("deadline", f"took longer than {deadline_s:g} s; what was answered is kept: raise --deadline and go on"))
         except ModelError as e:
-            dead = dead or e.fault in ENDS
+            dead = dead or e.fault in FINAL_FAULTS
             failed(item, e)
         finally:
             active -= 1
@@ -73,6 +70,7 @@ async def work_through(
                     group.create_task(one(waiting.popleft()))
                 wake.clear()
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(wake.wait(), TICK_S)
+                    async with asyncio.timeout(TICK_S):  # wait_for of Python 3.11 swallows a Ctrl-C that comes with a wake
+                        await wake.wait()
     finally:
         heart.cancel()

@@ -38,15 +38,18 @@ def judge(
         effort=effort(run, cache, max_cost, deadline), progress=say,
     )  # fmt: skip
     if counts["boxes"] and not counts["assessed"]:
-        raise AnthrolabError(f"judge {judge} answered no checkbox in a usable way; look into {run}/verdicts.jsonl")
+        from anthrolab.bench.store import Run
+
+        said = next((e.message for v in Run(run).verdicts(judge).values() for e in v.errors), f"look into {run}/verdicts.jsonl")
+        raise AnthrolabError(f"judge {judge} answered no checkbox in a usable way: {said}")
     if counts["incomplete"] or counts["done"] < counts["planned"]:
         raise typer.Exit(1)
 
 
 def _warn_of_family(run: Path, judge: str, systems: Optional[Path]) -> None:
     """Before anything is asked (and paid for)."""
-    from anthrolab.bench.judge import RULES
     from anthrolab.bench.store import Run
+    from anthrolab.judging.verdict import RULES
     from anthrolab.models.family import same_family
     from anthrolab.models.systems import default_systems_path, find_system, load_systems
 
@@ -113,22 +116,27 @@ def judge_check(
     rubric: RubricFile = None,
     systems: Systems = None,
     cards: Cards = None,
+    cache: Cache = None,
+    max_cost: MaxCost = None,
+    deadline: Deadline = 60,
 ) -> None:
     """Check a judge on dialogues whose failures are known, and beside people. Exit code 1 if it is not fit for strict ACC.
 
     Example: anthrolab judge-check --judge rules
     """
+    from anthrolab.bench.store import Run
     from anthrolab.cards.library import default_cards_dir, load_library
     from anthrolab.judging.calibration.check import check_judge, labelled_set
     from anthrolab.judging.rubric import load_rubric
     from anthrolab.show.judge_check import judge_check_text
 
-    folder = cards or default_cards_dir()
-    library, asked = load_library(folder), load_rubric(rubric)
+    folder, out = cards or default_cards_dir(), out or Path("runs") / f"judge-check-{judge}"
+    library, asked, may_take = load_library(folder), load_rubric(rubric), effort(out, cache, max_cost, deadline)
     items, gold = labelled_set(folder, library, asked)
     checked = check_judge(
-        judge, items, gold, library, asked, out=out or Path("runs") / f"judge-check-{judge}", repeats=repeats, limit=limit,
-        labels_file=labels, dialogues_file=dialogues, systems_file=systems, progress=say,
+        judge, items, gold, library, asked, out=out, repeats=repeats, limit=limit, labels_file=labels, dialogues_file=dialogues,
+        systems_file=systems, engine_for=lambda known: may_take.engine(Run(out), *known), deadline_s=may_take.deadline_s,
+        progress=say,
     )  # fmt: skip
     typer.echo(judge_check_text(checked))
     if not checked.fitness.fit:
@@ -145,7 +153,9 @@ def agreement(
     rubric: RubricFile = None,
     systems: Systems = None,
     cards: Cards = None,
+    cache: Cache = None,
     max_cost: MaxCost = None,
+    deadline: Deadline = 60,
 ) -> None:
     """Print how far two judges of a run agree, and how often a judge answers otherwise when it is asked again.
 
@@ -153,7 +163,6 @@ def agreement(
 
     Example: anthrolab agreement runs/quick --judges rules,qwen3-8b --retest qwen3-8b --dialogues 20
     """
-    from anthrolab.bench.effort import Effort
     from anthrolab.bench.second_judge import retest as judge_again
     from anthrolab.judging.rubric import load_rubric
     from anthrolab.show.measured import load_all, load_measured
@@ -169,7 +178,7 @@ def agreement(
     if retest:
         found = judge_again(
             run, retest, dialogues, seed=seed, rubric_file=rubric, systems_file=systems, cards_dir=cards,
-            effort=Effort(max_cost=max_cost), progress=say,
+            effort=effort(run, cache, max_cost, deadline), progress=say,
         )  # fmt: skip
         tables.append(retest_table(found, run.resolve().name))
         incomplete = found.incomplete

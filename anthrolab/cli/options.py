@@ -29,7 +29,7 @@ MaxCost = Annotated[
 Deadline = Annotated[float, typer.Option("--deadline", help="Minutes that one dialogue or one verdict may take.")]
 
 
-def effort(run: Path, cache: Optional[str], max_cost: Optional[float], deadline: float) -> "Effort":
+def effort(run: Path, cache: Optional[str], max_cost: Optional[float], deadline: float = 60) -> "Effort":
     """What the command may take."""
     from anthrolab.bench.effort import Effort
     from anthrolab.bench.spend import default_cache

@@ -88,6 +88,8 @@ def sessions(
     systems: Systems = None,
     cards: Cards = None,
     skills: Skills = None,
+    cache: Cache = None,
+    max_cost: MaxCost = None,
 ) -> None:
     """Play a series: several chats of one pair, days apart, each remembering the other. Exit code 1 if an update failed.
 
@@ -99,7 +101,8 @@ def sessions(
     counts = play_series(
         run, system, series, memory, partner=partner, role=side(role), max_messages=max_messages, window=window,
         pace=Pace(min_gap, seconds(follow_up_delays), typing_speed), summary=summary, skills=pins(skill), seed=seed,
-        systems_file=systems, cards_dir=cards, skills_dir=skills, progress=say,
+        systems_file=systems, cards_dir=cards, skills_dir=skills,
+        effort=effort(run, cache, max_cost), progress=say,
     )  # fmt: skip
     say(f"{run}: {counts['done']} of {counts['planned']} sessions, {counts['failed_updates']} failed updates of a memory")
     if counts["failed_updates"]:

@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
@@ -60,12 +59,22 @@ class _Call:
         self.errors.append(JudgeFault(scope=self.scope, turn_index=self.number, fault=kind, message=message))
 
 
+@dataclass(frozen=True)
+class _Sheet:
+    """All calls about one dialogue: which cards there are, the messages (by index) of the evaluated turns, one call for
+    each turn in `local`, and the one for the dialogue."""
+
+    known: Mapping[Need, bool]
+    indices: list[int]
+    local: list[_Call]
+    whole: _Call
+
+
 class LLMJudge:
     """A judge (see `verdict.Judge`) that asks a model.
 
     client, system: who is asked, and how; as a judge it is greedy whatever its sampling says (`System.as_judge`).
     rubric: what is asked.
-    semaphore: held during each request, to bound the requests under way over many dialogues.
     salt: has all requests drawn anew that were asked under another one, for a repeat of the same judging; it is no part
         of the judge's identity.
 
@@ -80,13 +89,12 @@ class LLMJudge:
         system: System,
         rubric: Rubric,
         *,
-        semaphore: asyncio.Semaphore | None = None,
         salt: str = "",
     ) -> None:
         self.name = system.name
         self.rubric = rubric
         self.ladder = Ladder()
-        self._client, self._system, self._semaphore, self._salt = client, system.as_judge(), semaphore, salt
+        self._client, self._system, self._salt = client, system.as_judge(), salt
         self._systems: dict[Scope, str] = {
             scope: template(f"{scope}.md").substitute(rubric=rubric_text(rubric, scope))
             for scope in ("turn", "dialogue")
@@ -104,23 +112,53 @@ class LLMJudge:
         self, dialogue: Dialogue, personas: Mapping[Speaker, Persona], scenario: Scenario | None
     ) -> Verdict:
         """The verdict on the evaluated role; all calls of the dialogue run at the same time."""
-        persona = personas.get(dialogue.evaluated_role)
-        known: dict[Need, bool] = {"persona": persona is not None, "scenario": scenario is not None}
+        sheet = self._sheet(dialogue, personas, scenario)
+        if not sheet.indices:
+            sheet.whole.answers.missing = dict.fromkeys(sheet.whole.ids, "no_turns")
+            return self._verdict(dialogue, sheet)
         background = "\n\n".join(
-            (materials.person(persona), materials.situation(scenario, dialogue), materials.memory(dialogue), "")
+            (
+                materials.person(personas.get(dialogue.evaluated_role)),
+                materials.situation(scenario, dialogue),
+                materials.memory(dialogue),
+                "",
+            )
         )
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._ask(sheet.whole, background + materials.whole(dialogue), sheet.indices))
+            for call, window in zip(sheet.local, materials.windows(dialogue), strict=True):
+                group.create_task(self._ask(call, background + window, sheet.indices))
+        return self._verdict(dialogue, sheet)
+
+    def unanswered(
+        self,
+        dialogue: Dialogue,
+        personas: Mapping[Speaker, Persona],
+        scenario: Scenario | None,
+        fault: str,
+        message: str,
+    ) -> Verdict:
+        """The verdict on a dialogue that was given up (`fault` in the words of `models.client`, such as "deadline").
+
+        All that would have been asked is unassessed as `model_error:<fault>`, the rest as in `judge`; the verdict is
+        incomplete and has one JudgeFault, with `message`.
+        """
+        sheet = self._sheet(dialogue, personas, scenario)
+        for call in (*sheet.local, sheet.whole):
+            call.answers.missing = dict.fromkeys(call.ids, f"model_error:{fault}")
+        sheet.whole.fault(f"model_error:{fault}", message)
+        return self._verdict(dialogue, sheet)
+
+    def _sheet(self, dialogue: Dialogue, personas: Mapping[Speaker, Persona], scenario: Scenario | None) -> _Sheet:
+        has_persona = dialogue.evaluated_role in personas
+        known: dict[Need, bool] = {"persona": has_persona, "scenario": scenario is not None}
         indices = dialogue.turns()
         local = [_Call("turn", number, self._ids("turn", known)) for number in range(1, len(indices) + 1)]
-        l0 = [i for i in JUDGED_L0 if i != "L0-06" or persona]
-        whole = _Call("dialogue", None, self._ids("dialogue", known) + l0)
-        if indices:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._ask(whole, background + materials.whole(dialogue), indices))
-                for call, window in zip(local, materials.windows(dialogue), strict=True):
-                    group.create_task(self._ask(call, background + window, indices))
-        else:
-            whole.answers.missing = dict.fromkeys(whole.ids, "no_turns")
-        calls = [*local, whole]
+        l0 = [i for i in JUDGED_L0 if i != "L0-06" or has_persona]
+        return _Sheet(known, indices, local, _Call("dialogue", None, self._ids("dialogue", known) + l0))
+
+    def _verdict(self, dialogue: Dialogue, sheet: _Sheet) -> Verdict:
+        calls = [*sheet.local, sheet.whole]
         return Verdict(
             dialogue_id=dialogue.dialogue_id,
             judge=self.name,
@@ -128,11 +166,11 @@ class LLMJudge:
             rubric=self.rubric.hash,
             complete=not any(error.fault.startswith("model_error:") for call in calls for error in call.errors),
             turns=[
-                TurnVerdict(turn_index=number, message_index=index, boxes=self._card(call, known))
-                for number, (call, index) in enumerate(zip(local, indices, strict=True), 1)
+                TurnVerdict(turn_index=number, message_index=index, boxes=self._card(call, sheet.known))
+                for number, (call, index) in enumerate(zip(sheet.local, sheet.indices, strict=True), 1)
             ],
-            dialogue=self._card(whole, known),
-            l0=[_l0_answer(whole, i) for i in JUDGED_L0],
+            dialogue=self._card(sheet.whole, sheet.known),
+            l0=[_l0_answer(sheet.whole, i) for i in JUDGED_L0],
             errors=[error for call in calls for error in call.errors],
             rungs=dict(sorted(sum((call.rungs for call in calls), Counter[str]()).items())),
             from_reasoning=sum(call.from_reasoning for call in calls),
@@ -154,8 +192,7 @@ class LLMJudge:
                 salt=" ".join(part for part in (f"again-{attempt}" if attempt else "", self._salt) if part),
             )
             try:
-                async with self._room():
-                    reply, rung = await self.ladder.ask(self._client, request, answer_schema(open_ids))
+                reply, rung = await self.ladder.ask(self._client, request, answer_schema(open_ids))
             except ModelError as error:
                 call.fault(f"model_error:{error.fault}", str(error))
                 call.answers.missing = dict.fromkeys(open_ids, f"model_error:{error.fault}")
@@ -175,9 +212,6 @@ class LLMJudge:
         for reason, count in sorted(Counter(call.answers.missing.values()).items()):
             ids = ", ".join(i for i in open_ids if call.answers.missing[i] == reason)
             call.fault(reason, f"no usable answer to {count} of {len(call.ids)} after asking again: {ids}")
-
-    def _room(self) -> AbstractAsyncContextManager[object]:
-        return self._semaphore or nullcontext()
 
     def _card(self, call: _Call, known: Mapping[Need, bool]) -> list[BoxVerdict]:
         """Every checkbox of the scope, in the rubric's order."""

@@ -15,6 +15,9 @@ from anthrolab.cards.scenario import Scenario
 from anthrolab.judging.rubric import Scope
 from anthrolab.runtime.dialogue import Dialogue, Record, Speaker
 
+RULES = "rules"
+"""The name of the rules judge."""
+
 JUDGED_L0 = ("L0-06", "L0-07", "L0-08", "L0-09", "L0-10")
 """The L0 constraints that a model judge is asked about: those that rules decide not at all (07, 09, 10) or only
 in part (06, 08)."""

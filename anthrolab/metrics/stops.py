@@ -27,18 +27,19 @@ tested_never_spoke, partner_never_spoke: closed, and this side never wrote (the 
 silence: closed by both deciding to send nothing. closed: no log of asks says how.
 """
 
-Judged = Literal["fatal", "no_turns", "unjudged", "unreadable"]
+Judged = Literal["fatal", "no_turns", "not_judged", "incomplete", "unreadable"]
 """What keeps a dialogue that is there from being scored as it should: a fatal violation of the tested side, a tested
-side that said nothing, a judge that gave no answer to some call, a judge of which an answer could not be used."""
+side that said nothing, no verdict (the judge was not asked yet), no answer of the judge to some call, one of no use."""
 
 Fate = Literal[
-    "scored", "fatal", "said_nothing", "unanswered", "unjudged", "unreadable",
+    "scored", "fatal", "said_nothing", "unanswered", "not_judged", "incomplete", "unreadable",
     "tested_reply", "partner_reply", "other_reply", "unknown_reply",
     "tested_endpoint", "partner_endpoint", "other_endpoint", "unknown_endpoint", "limit", "missing",
 ]  # fmt: skip
 """What became of a planned dialogue. unanswered: invalid, since the tested side gave the opener and the partner never
 wrote. `<side>_reply`: failed, since this side's model answered with nothing usable; `<side>_endpoint`: failed, since its
-server was dead, slow or refused; other is a model that plays neither side. limit: the command may not spend or last more."""
+server was dead, slow or refused; other is a model that plays neither side. limit: the command may not spend or last more.
+not_judged: valid by the gate, and nobody has asked the judge yet, which is no fault of the judge."""
 
 EMPTY_FAULTS = frozenset({"empty", "length", "thought_only"})
 MODEL_FAULTS = EMPTY_FAULTS | {"refusal"}
@@ -112,7 +113,7 @@ class Audit:
 
     def flags(self) -> list[Flag]:
         """Every reason not to read the row as it stands, the gravest first; none if all is well."""
-        unjudged = self.fates["unjudged"] + self.fates["unreadable"]
+        unjudged = self.fates["incomplete"] + self.fates["unreadable"]
         found = [
             _flag("not_done", "run", self.planned - self.endings.total(), self.planned, MAX_NOT_DONE_SHARE),
             *_side_flags("tested", self.tested),
@@ -163,7 +164,7 @@ def ending(dialogue: Dialogue) -> Ending:
     if broke:
         return "both_broke" if len(broke) == 2 else "tested_broke" if tested in broke else "partner_broke"
     writers = {speaker for speaker, ask in last.items() if not _silent(ask)}
-    if any(g.speaker in writers and g.at >= dialogue.messages[-1].at for g in dialogue.guards or []):
+    if any(g.speaker in writers and g.at >= _ended(dialogue) for g in dialogue.guards or []):
         return "guard"
     if mute(dialogue, tested):
         return "tested_never_spoke"
@@ -199,8 +200,12 @@ def kinds_of(recovered: str) -> list[str]:
 
 def _last_asks(dialogue: Dialogue) -> dict[Speaker, Ask]:
     """Of each side the ask after the last message: the scheduler asks both after every one. Logs from elsewhere may lack it."""
-    ended = dialogue.messages[-1].at if dialogue.messages else datetime.min
-    return {ask.speaker: ask for ask in dialogue.asks or [] if ask.now >= ended}
+    return {ask.speaker: ask for ask in dialogue.asks or [] if ask.now >= _ended(dialogue)}
+
+
+def _ended(dialogue: Dialogue) -> datetime:
+    """The time of the last message; before all times where there is none."""
+    return dialogue.messages[-1].at if dialogue.messages else datetime.min
 
 
 def _fate_of(dialogue: Dialogue, judged: Judged | None) -> Fate:

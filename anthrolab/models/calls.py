@@ -9,13 +9,10 @@ from typing import Any
 
 from anthrolab.errors import AnthrolabError
 from anthrolab.files import append_line, cut_torn_line, whole_lines
-from anthrolab.models.client import ModelClient, ModelError, Reply, Request
+from anthrolab.models.client import REPLY_FIELDS, ModelClient, ModelError, Reply, Request
 from anthrolab.models.engine import Engine
 from anthrolab.models.spend import Toll
 from anthrolab.models.usage import Usage
-
-REPLY = ("text", "reasoning", "finish_reason", "prompt_tokens", "cached_tokens", "completion_tokens")
-"""A reply's fields in the log."""
 
 
 class CallLogError(AnthrolabError):
@@ -76,7 +73,7 @@ class CallLog:
             row["messages"] = [dict(m) for m in request.messages]
         else:
             row["prompt"] = request.prompt
-        row |= {"params": dict(request.params), "salt": request.salt, "reply": {f: getattr(kept, f) for f in REPLY}}
+        row |= {"params": dict(request.params), "salt": request.salt, "reply": {f: getattr(kept, f) for f in REPLY_FIELDS}}
         row["seconds"] = round(seconds, 3)
         if kept.failed:
             row["failed"] = kept.failed

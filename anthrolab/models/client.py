@@ -12,9 +12,12 @@ if TYPE_CHECKING:
 
 Fault = Literal[
     "unreachable", "timeout", "rate_limited", "server_error", "rejected", "not_json", "empty", "refusal", "no_reply",
-    "over_budget", "deadline",
+    "quota", "over_budget", "deadline",
 ]  # fmt: skip
-"""`over_budget`: the command may spend no more money; `deadline`: a whole dialogue or verdict took longer than it may."""
+"""`quota`: the server asks to wait longer than a request may take; `over_budget`: the command may spend no more money; `deadline`: a whole dialogue or verdict took longer than it may."""
+
+FINAL_FAULTS: tuple[Fault, ...] = ("unreachable", "quota", "over_budget")
+"""Faults after which asking on is no use: the next request would fail in the same way."""
 
 Trouble = Literal[Fault, "length", "thought_only"]
 """What was wrong with an attempt that another one followed: a fault, a reply that the length cap cut, or one that is
@@ -50,7 +53,7 @@ class Request:
     `params` go into the request body as they are (temperature, max_tokens, response_format, grammar, ...).
     `salt` tells apart calls whose content is equal but which must be drawn anew (sample index, re-ask number).
     `spent` is shared by requests that have one retry budget together, such as an ask and its re-ask; the first
-    attempt of a request is always made. `toll` is the account that pays for it. Both are no part of its content.
+    attempt of a request is made as long as there are seconds left. `toll` is the account that pays for it. Both are no part of its content.
     """
 
     model: str
@@ -106,6 +109,10 @@ class Reply:
     def thought_only(self) -> bool:
         """True if nothing was said and something was thought."""
         return not self.text.strip() and self.reasoning is not None
+
+
+REPLY_FIELDS = ("text", "reasoning", "finish_reason", "prompt_tokens", "cached_tokens", "completion_tokens")
+"""What is kept of a reply, in call logs and in the cache."""
 
 
 class ModelClient(Protocol):

@@ -25,6 +25,7 @@ from anthrolab.models.faults import (
     status_failure,
 )
 from anthrolab.models.flow import Flow, Outcome
+from anthrolab.models.proxies import proxy_for
 from anthrolab.models.spend import Toll
 from anthrolab.models.usage import Usage
 
@@ -87,7 +88,7 @@ class Endpoint:
         self._secret = api_key
         self.flow = Flow(concurrency, time.monotonic)
         self._habits: set[tuple[str, Trouble | None]] = set()
-        self._proxies = not is_loopback(base_url)  # a proxy of the environment must not be asked for this machine
+        self._proxy = None if is_loopback(base_url) else proxy_for(base_url)
         self._session: aiohttp.ClientSession | None = None
 
     def __repr__(self) -> str:
@@ -164,7 +165,10 @@ class Endpoint:
             turn = await self.flow.enter(first=attempt > 1)
             ended: Outcome = "other"
             try:
-                reserved = 0.0 if toll is None or body is None else await toll.reserve(body)
+                pays = toll if body is not None else None
+                reserved = await pays.reserve(body) if pays is not None and body is not None else 0.0
+                if reserved:
+                    turn = replace(turn, begun=time.monotonic())  # waiting for money says nothing of the server
                 begun = clock()
                 got: T | Failure = Failure("no_reply", "was stopped", False, billed=True)
                 try:
@@ -172,23 +176,28 @@ class Endpoint:
                     got = await self._attempt(path, body, min(self.budget.attempt_seconds, left), read)
                 finally:
                     spent.seconds += clock() - begun
-                    if toll is not None:
-                        toll.settle(reserved, _used(got))
+                    if pays is not None:
+                        pays.settle(reserved, _used(got))
                 ended = "answered" if not isinstance(got, Failure) else "overloaded" if got.busy else "other"
             finally:
                 self.flow.leave(turn, ended)
             if not isinstance(got, Failure):
                 return got
             wait = self.budget.wait(attempt) if got.wait is None else got.wait
+            if got.wait and got.wait < self.budget.seconds:  # with a longer one the command ends, and nobody should wait
+                self.flow.close_for(got.wait)
             if not got.again or attempt == attempts:
                 raise self._error(got, model, attempt)
             if spent.seconds + wait >= self.budget.seconds:
                 asked = "" if got.wait is None else f" and asks to wait {wait:g} s, longer than the request may take"
-                raise self._error(Failure(got.fault, got.seen + asked, False), model, attempt)
+                fault = "quota" if wait >= self.budget.seconds and got.fault == "rate_limited" else got.fault
+                raise self._error(Failure(fault, got.seen + asked, False), model, attempt)
             failed.append(got.fault)
-            if got.wait:
-                self.flow.close_for(got.wait)
-            await (asyncio.sleep(wait) if toll is None else toll.wait(wait))
+            self.flow.pausing += 1
+            try:
+                await (asyncio.sleep(wait) if toll is None else toll.wait(wait))
+            finally:
+                self.flow.pausing -= 1
             spent.seconds += wait
         raise AssertionError("the last attempt returns or raises")
 
@@ -201,7 +210,7 @@ class Endpoint:
         try:
             async with (
                 asyncio.timeout(seconds),
-                self._open().request("GET" if data is None else "POST", self.url + path, data=data) as answer,
+                self._open().request("GET" if data is None else "POST", self.url + path, data=data, proxy=self._proxy) as answer,
             ):
                 content = await answer.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as e:
@@ -228,7 +237,6 @@ class Endpoint:
                     "Content-Type": "application/json",
                     "User-Agent": f"anthrolab/{__version__}",
                 },
-                trust_env=self._proxies,
             )
         return self._session
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -35,8 +36,11 @@ class Engine:
     async def drain(self, seconds: float = GRACE_S) -> None:
         """Let nothing more begin, and wait for the calls under way, at most so long."""
         self.meter.close()
+        end = time.monotonic() + seconds
+        while self.under_way and self.meter.out and time.monotonic() < end:
+            await asyncio.wait(set(self.under_way), timeout=0.05)
         if self.under_way:
-            await asyncio.wait(set(self.under_way), timeout=seconds)
+            await asyncio.wait(set(self.under_way), timeout=0.2)  # the last replies reach their logs; the rest was never sent
 
 
 def _allow_many_files() -> None:
@@ -51,13 +55,15 @@ def _allow_many_files() -> None:
 
 
 @asynccontextmanager
-async def open_engine(cache: Path | None = None, max_cost: float | None = None, spent: float = 0.0) -> AsyncIterator[Engine]:
-    """The engine of one command. `max_cost`: USD, of which `spent` are gone already.
+async def open_engine(
+    cache: Path | None = None, max_cost: float | None = None, spent: float = 0.0, charges: Path | None = None
+) -> AsyncIterator[Engine]:
+    """The engine of one command. `max_cost`: USD, of which `spent` are gone already; `charges`: see `Meter`.
 
     However the command ends, replies that are on their way are waited for (a while), so that they reach their call logs.
     """
     _allow_many_files()
-    engine = Engine(ReplyCache(cache) if cache else None, Meter(max_cost, spent))
+    engine = Engine(ReplyCache(cache) if cache else None, Meter(max_cost, spent, charges=charges))
     try:
         try:
             yield engine

@@ -38,6 +38,7 @@ FIXES: dict[Fault, str] = {
     "empty": "check max_tokens and the server's filters, or use another model",
     "refusal": "the model's provider declined; change the scenario or use another model",
     "no_reply": "try again",
+    "quota": "go on with the same command when it lets you, or with another key",
     "over_budget": "raise --max-cost",
     "deadline": "raise --deadline, or look why the server is slow",
 }

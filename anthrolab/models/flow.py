@@ -15,7 +15,13 @@ HOLD = 3.0
 what exceeds its slots answers a third as fast when it is given three times its slots, so its queue is never empty."""
 
 CUT = 0.7
-"""The share of the limit that is left after an overload."""
+"""The share of the limit that is left after a cut."""
+
+OVERLOADED = 0.1
+"""The limit is cut where more than this share of the latest attempts met an overload: one 503 now and then is no overload."""
+
+LATEST = 0.02
+"""The weight of the newest attempt in that share; the latest fifty or so count."""
 
 STEP = 0.1
 """How much of itself the limit gains in a window once the first overload or the first slow window was seen."""
@@ -42,8 +48,8 @@ class Flow:
     """The limit of requests under way to one endpoint, never above `ceiling`, and the queue before it.
 
     Additive increase, multiplicative decrease: the limit doubles with each window of answers at first, later grows by
-    a tenth, as long as the limit is what holds requests back and the latency holds; an overload leaves 0.7 of it (once
-    for all requests that were under way together). `clock` gives seconds.
+    a tenth, as long as the limit is what holds requests back and the latency holds; overloads leave 0.7 of it (once for
+    all requests that were under way together). `clock` gives seconds. `pausing` counts requests that wait before a further attempt.
 
     >>> flow = Flow(64, lambda: 0.0)
     >>> flow.limit
@@ -54,11 +60,12 @@ class Flow:
         if ceiling < 1:
             raise ValueError(f"ceiling {ceiling}: at least one request at once")
         self.ceiling = ceiling
-        self.under_way = 0
+        self.under_way = self.pausing = 0
         self._clock = clock
         self._limit = float(min(ceiling, BEGIN))
         self._quick_start = True
         self._cuts = 0
+        self._overloads = 0.0
         self._queue: deque[asyncio.Future[None]] = deque()
         self._closed_until = 0.0
         self._opening: asyncio.TimerHandle | None = None
@@ -74,7 +81,7 @@ class Flow:
     @property
     def wanted(self) -> int:
         """How many more requests would keep the server busy with a reserve of half the limit; less than 1 for none."""
-        return int(RESERVE * self._limit) - self.under_way - len(self._queue)
+        return int(RESERVE * self._limit) - self.under_way - len(self._queue) - self.pausing
 
     async def enter(self, *, first: bool = False) -> Turn:
         """Wait for a turn. `first`: before all that wait already (a further attempt of a request that had its turn)."""
@@ -99,10 +106,13 @@ class Flow:
     def leave(self, turn: Turn, outcome: Outcome) -> None:
         """Give a turn back and say how the attempt ended."""
         self.under_way -= 1
+        if outcome != "other":
+            self._overloads += LATEST * ((outcome == "overloaded") - self._overloads)
         if outcome == "answered":
             self._count(self._clock() - turn.begun)
-        elif outcome == "overloaded" and turn.cuts == self._cuts:
+        elif outcome == "overloaded" and turn.cuts == self._cuts and self._overloads > OVERLOADED:
             self._cuts += 1
+            self._overloads = 0.0
             self._quick_start = False
             self._limit = max(1.0, self._limit * CUT)
             self._window = [0, 0.0]

@@ -5,9 +5,11 @@ import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anthrolab.errors import AnthrolabError
+from anthrolab.files import append_line
 from anthrolab.models.client import ModelError
 from anthrolab.models.usage import Usage
 
@@ -49,24 +51,31 @@ class Toll:
         if self.meter.closed.is_set():
             raise ModelError("no_reply", f"{self.system}: the command was stopped before this request went out")
         if self.meter.limit is None or self.prices is None:
+            self.meter.out += 1
             return 0.0
         longest = int(body.get("max_tokens") or body.get("max_completion_tokens") or 0)
         if not longest:
             raise SpendError(f"--max-cost: {self.system} has max_tokens: null, so a reply has no highest price; give it a length cap")
         most = self.prices.cost(Usage(1, 0, len(json.dumps(body, ensure_ascii=False).encode()), 0, longest))
         await self.meter.set_aside(most)
+        self.meter.out += 1
         return most
 
     async def wait(self, seconds: float) -> None:
         """Wait before a further attempt; not to the end if the meter is closed."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.meter.closed.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self.meter.closed.wait()
 
     def settle(self, reserved: float, usage: Usage | None) -> None:
-        """An attempt is over. `usage`: None if the server did not say and may charge for it; then all of `reserved` counts."""
+        """An attempt that `reserve` was asked for is over. `usage`: None if the server did not say and may charge for it; then all of `reserved` counts."""
+        self.meter.out -= 1
         if usage is None or usage.uncounted:
             self.unsure += reserved
             self.meter.settle(reserved, reserved)
+            if reserved and self.meter.charges is not None:
+                row = {"side": self.side, "system": self.system, "usd": reserved}
+                append_line(self.meter.charges, json.dumps(row, ensure_ascii=False))
         else:
             self.meter.settle(reserved, self.prices.cost(usage) if self.prices else 0.0)
         if usage is not None:
@@ -79,12 +88,15 @@ class Meter:
 
     limit: USD, None for no limit; spent: USD, what the run had cost before included; reserved: USD set aside for requests
     under way. A request is sent only if spent + reserved + the most that it can cost stays within the limit.
+    out: attempts that are on their way. charges: a file that gets a line for each attempt that may have been charged without a reply: later commands count it.
     closed: set when the command ends; from then on nothing is bought any more.
     """
 
     limit: float | None = None
     spent: float = 0.0
     reserved: float = 0.0
+    out: int = 0
+    charges: Path | None = None
     tolls: dict[tuple[str, str], Toll] = field(default_factory=dict)
     closed: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
     _waiting: list[asyncio.Future[None]] = field(default_factory=list, repr=False)
@@ -118,7 +130,7 @@ class Meter:
 
     def settle(self, reserved: float, cost: float) -> None:
         """Replace a reservation by what the attempt cost."""
-        self.reserved = max(0.0, self.reserved - reserved)
+        self.reserved = max(0.0, self.reserved - reserved) if self.out else 0.0  # no rest of rounding stays behind
         self.spent += cost
         waiting, self._waiting = self._waiting, []
         for place in waiting:

@@ -115,7 +115,7 @@ def _pane(failures: Failures, case: Case, failing: Failing) -> dict[str, Any]:
 def _why_no_chat(failures: Failures, case: Case) -> str:
     source = failures.sources[case["number"]]
     if source.measured is None:
-        return source.note + ("; not done" if case["valid"] is None else "")
+        return source.note + ("; not done, or not judged" if case["valid"] is None else "")
     end = f"-{case['case_id']}-{case['sample']}"
     fault = next((f for f in source.measured.failures if str(f["dialogue_id"]).endswith(end)), None)
     return "not done yet" + (f"; last time: {fault['fault']}: {fault['error']}" if fault else "")

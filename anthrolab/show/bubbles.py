@@ -8,13 +8,14 @@ from anthrolab.cards.scenario import Scenario
 from anthrolab.judging.rubric import Rubric
 from anthrolab.judging.scores import coverage, failed_boxes
 from anthrolab.judging.verdict import Verdict
+from anthrolab.metrics.stops import ending
 from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.show.coverage import L0_NAMES
 from anthrolab.show.notes import Note, notes_of
 from anthrolab.show.pages import asset, environment
+from anthrolab.show.stops import SHORT_ENDINGS
 from anthrolab.show.unsent import Unsent, times_kept, unsent_drafts
 
-_STOPS = {"closed": "both fell silent", "horizon": "the time was up", "max_messages": "the message limit was reached"}
 
 @dataclass(frozen=True)
 class Finding:
@@ -208,8 +209,8 @@ def _outcome(
     dialogue: Dialogue, gate: Mapping[str, Any] | None, verdicts: Mapping[str, Verdict], valid: bool | None
 ) -> str:
     parts = [f"{len(dialogue.messages)} messages", f"{len(dialogue.turns())} evaluated turns"]
-    if dialogue.stop:
-        parts.append(_STOPS.get(dialogue.stop, dialogue.stop))
+    if why := SHORT_ENDINGS[ending(dialogue)] or dialogue.stop:
+        parts.append(why)
     if valid is not None:
         fatal = sorted({v["id"] for v in (gate or {}).get("violations", []) if v["severity"] == "fatal"})
         why = ", ".join(fatal) or ("no turns" if (gate or {}).get("reason") == "no_turns" else "found by the judge")

@@ -11,6 +11,7 @@ from anthrolab.bench.ledger import DIMENSIONS
 from anthrolab.judging.l0.result import SEVERITY
 from anthrolab.judging.rubric import Rubric
 from anthrolab.judging.verdict import Verdict
+from anthrolab.models.structured import RUNGS
 from anthrolab.show.measured import Measured
 from anthrolab.show.tables import NO_VALUE, PrintedTable, plain_table
 
@@ -44,20 +45,24 @@ _REASONS = {
 
 
 def denominators(measured: Iterable[Measured]) -> PrintedTable:
-    """Cases planned, done, failed, missing, valid and invalid, and checkboxes assessed, one row per run and judge."""
+    """Cases by what became of them, and checkboxes assessed, one row per run and judge.
+
+    Planned is done, failed and missing together; done is valid, invalid and not judged together.
+    """
     rows = []
     for m in measured:
         printed = coverage_table(m.ledger).row(0, named=True)
-        counts = m.manifest["counts"]
+        planned, done, failed = int(printed["Planned"]), len(m.dialogues), len({f["dialogue_id"] for f in _not_had(m)})
         rows.append(
             {
                 "Run, judge": f"{m.run}, {m.judge_label}",
-                "Planned": printed["Planned"],
-                "Done": printed["Done"],
-                "Failed": str(counts["failed"]),
-                "Missing": str(counts["missing"]),
+                "Planned": str(planned),
+                "Done": str(done),
+                "Failed": str(failed),
+                "Missing": str(max(0, planned - done - failed)),
                 "Valid": printed["Valid"],
                 "Invalid": printed["Invalid"],
+                "Not judged": str(done - int(printed["Valid"]) - int(printed["Invalid"])),
                 "Evaluated turns": printed["Evaluated turns"],
                 "Boxes": printed["Boxes"],
                 "Assessed": printed["Assessed boxes"],
@@ -67,7 +72,8 @@ def denominators(measured: Iterable[Measured]) -> PrintedTable:
         )
     return plain_table(
         "denominators", "Cases and checkboxes", "Cases; turns and checkboxes of the valid cases. Failed: a model could "
-        "not be reached or gave no usable reply, so there is no dialogue. Missing: not tried. Neither is scored.",
+        "not be reached or gave no usable reply, so there is no dialogue. Missing: not tried. Not judged: done and valid by the "
+        "gate, but the judge was not asked yet. None of these is scored.",
         pl.DataFrame(rows),
     )  # fmt: skip
 
@@ -94,6 +100,29 @@ def unassessed(measured: Iterable[Measured]) -> PrintedTable | None:
         return None
     frame = pl.DataFrame(rows, schema={"Run, judge": pl.String, "Why unassessed": pl.String, "Boxes": pl.Int64}, orient="row")
     return plain_table("unassessed", "Why checkboxes are unassessed", "An unassessed checkbox is no pass and no fail.", frame)
+
+
+def answers_table(measured: Iterable[Measured]) -> PrintedTable | None:
+    """How the answers of model judges were had, one row per run and judge; None if no model judged anything.
+
+    By rung of the structured-output ladder that an answer came from, and how many of them stood in the reasoning field.
+    """
+    rows = []
+    for m in measured:
+        by_rung = sum((Counter(v.rungs) for v in m.verdicts.values()), Counter[str]())
+        if by_rung:
+            rows.append(
+                {"Run, judge": f"{m.run}, {m.judge_label}"}
+                | {rung: str(by_rung[rung]) for rung in RUNGS}
+                | {"All": str(by_rung.total()), "Read from reasoning": str(sum(v.from_reasoning for v in m.verdicts.values()))}
+            )
+    if not rows:
+        return None
+    return plain_table(
+        "judge-answers", "Calls of model judges by rung", "Answered calls by the way in which the server was asked for a form: by a "
+        "schema, by JSON alone, by words in the prompt. Read from reasoning: of all, those that stood in the reasoning field.",
+        pl.DataFrame(rows),
+    )  # fmt: skip
 
 
 def gate_table(m: Measured) -> PrintedTable:
@@ -146,14 +175,15 @@ def invalid_cases(m: Measured) -> PrintedTable | None:
 
 def failed_dialogues(m: Measured) -> PrintedTable | None:
     """Dialogues that could not be had, with the fault; None if there is none."""
-    if not m.failures:
+    failures = _not_had(m)
+    if not failures:
         return None
     rows = [
         (
             f["dialogue_id"], f["fault"], f.get("side") or "not known", f.get("system") or "not known",
             str(f["error"]).splitlines()[0][:200] if f["error"] else "",
         )
-        for f in m.failures
+        for f in failures
     ]  # fmt: skip
     frame = pl.DataFrame(rows, schema=["Dialogue", "Fault", "Side", "System", "What the model client said"], orient="row")
     return plain_table(f"failed-{m.run}", f"Dialogues that could not be had: run {m.run}", "", frame)
@@ -186,6 +216,11 @@ def failures_table(m: Measured, *, most: int = 15) -> PrintedTable:
         f"boxes-{m.run}-{m.judge}", f"Where it fails most: run {m.run}, {m.judge_label}",
         f"At most {most} checkboxes with the highest failed share of the assessed ones, over the valid cases.", printed,
     )  # fmt: skip
+
+
+def _not_had(m: Measured) -> list[Mapping[str, Any]]:
+    """The failures, without those whose dialogue was had after all."""
+    return [f for f in m.failures if f["dialogue_id"] not in m.dialogues]
 
 
 def _breakers(m: Measured, constraint: str) -> set[str]:

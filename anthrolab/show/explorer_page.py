@@ -9,11 +9,12 @@ import polars as pl
 from markupsafe import Markup
 
 from anthrolab.cards.library import Library
+from anthrolab.cards.scenario import CATEGORIES
 from anthrolab.files import write_atomic
 from anthrolab.show.beside import Case, case_html, chat_of, explorer_style, texts
 from anthrolab.show.bubbles import Bubble, Chat
 from anthrolab.show.failure_sources import Source, run_source
-from anthrolab.show.failures import Failures, collect, failing_cases
+from anthrolab.show.failures import STATES, Failures, collect, counted_cases, failing_cases
 from anthrolab.show.measured import Measured
 from anthrolab.show.pages import asset, environment
 
@@ -62,7 +63,7 @@ def failures_list(failures: Failures, *, most: int = LISTED, style: bool = True)
         html = case_html(failures, case, set(own.select("id", "message_index").iter_rows()))
         cases.append((case, row["failures"], ", ".join(row["ids"]), Markup(html)))
     return environment().get_template("failures_list.html").render(
-        css=Markup(explorer_style()) if style else "", cases=cases, failing=found.height, planned=failures.cases.height, failures=failures.rows.height,
+        css=Markup(explorer_style()) if style else "", cases=cases, failing=found.height, counted=counted_cases(failures.cases), failures=failures.rows.height,
     )  # fmt: skip
 
 
@@ -89,7 +90,11 @@ def page_data(failures: Failures, max_bytes: int = MAX_BYTES) -> tuple[str, dict
                 whole, room, chats = short, 0, chats + 1
         cases.append(whole)
     sources = [{"name": s.name, "note": s.note, "playable": s.playable, "judge": s.measured.judge_label if s.measured else "", "worded": s.measured is not None} for s in failures.sources]
-    head = _encoded({"sources": sources, "texts": texts(failures), "constraints": texts(failures, "")})
+    planned = failures.cases.group_by("number", "system", "state", maintain_order=True).len()
+    head = _encoded({
+        "sources": sources, "texts": texts(failures), "constraints": texts(failures, ""), "categories": CATEGORIES,
+        "states": STATES, "planned": list(planned.iter_rows()),
+    })  # fmt: skip
     data = b'{"head": %s, "cases": [%s]}' % (head, b",\n".join(cases))
     return data.decode("utf-8"), {"chats": chats, "cases": order.height - len(entries)}
 
@@ -106,7 +111,7 @@ def _entry(case: Case, rows: pl.DataFrame | None) -> dict[str, Any]:
     if rows is not None:
         shown = rows.select(pl.col("kind") == "gate", "id", "turn_index", "message_index", "reason")
         fails = [list(row) for row in shown.iter_rows()]
-    names = ("number", "run", "judge", "system", "case_id", "sample", "category", "role", "valid", "dialogue_id", "names")
+    names = ("number", "run", "judge", "system", "case_id", "sample", "category", "role", "valid", "state", "dialogue_id", "names")
     return {name: case[name] for name in names if case[name] is not None} | {"fails": fails}
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from anthrolab.bench.selection import Selected
 from anthrolab.show.beside import Case, beside_html, case_html, texts
 from anthrolab.show.failure_sources import FailuresError
-from anthrolab.show.failures import FACETS, Failures, chosen, facet_counts, failing_cases
+from anthrolab.show.failures import FACETS, Failures, chosen, counted_cases, facet_counts, failing_cases
 
 PAGE = 100
 """Cases in one page of the list."""
@@ -115,16 +115,12 @@ class ExplorerState:
             planned = planned.filter(pl.col("source") == source)
         if system := self.asked.get("system"):
             planned = planned.filter(pl.col("system") == system)
-        valid = planned["valid"]
-        return (
-            f"{self.found.height} failures in {self.cases.height} of {planned.height} planned cases "
-            f"({(valid == False).sum()} invalid, {valid.null_count()} not done)"  # noqa: E712 - null is neither
-        )
+        return f"{self.found.height} failures in {self.cases.height} of {counted_cases(planned)}"
 
     def html(self) -> str:
         """The case that is shown, with another beside it if that is asked for and there is one."""
         if self.case is None:
-            return "<p>Nothing fails here.</p>"
+            return "<p>No failure matches these filters.</p>"
         own = self.row(self.case)
         failing = set(self.found.filter(pl.col("case") == self.case).select("id", "message_index").iter_rows())
         key = [pl.col(name) == value for name, value in zip(("source", "system", "sample"), self.beside or (), strict=False)]
@@ -150,7 +146,7 @@ class ExplorerState:
     def _neighbour(self, own: Case, row: Case) -> str:
         hashes = [s.measured.manifest["hashes"]["cards"] if (s := self.failures.sources[c["number"]]).measured else None for c in (own, row)]
         parts = [row["system"], row["source"], *([f"sample {row['sample']}"] if row["sample"] or own["sample"] else [])]
-        state = {None: "not done", False: "invalid", True: f"{row['failures']} failures"}[row["valid"]]
+        state = f"{row['failures']} failures" if row["valid"] else row["state"]
         return f"{' · '.join(parts)}: {state}" + (", other cards" if hashes[0] != hashes[1] else "")
 
 

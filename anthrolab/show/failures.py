@@ -1,9 +1,10 @@
 """Every failure of every system in one frame, and the filters of the failure explorer on it.
 
-A failure is a checkbox that a judge failed, or a constraint of the gate that the tested side broke. What could not be
-had or was not judged is no failure and has no row.
+A failure is a checkbox that a judge failed, or a constraint of the gate that the tested side broke, fatal or major.
+What could not be had or was not judged is no failure and has no row.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,9 @@ GATE_UNKNOWN = "L0"
 NO_TURNS = "no turns"
 """Stands in the place of a constraint where the tested side said nothing."""
 KINDS = ("checkbox", "gate", "judge_gate")
+STATES = ("valid", "invalid", "not judged", "not done")
+"""What became of a planned case. not judged: its dialogue is there and valid by the gate, and the judge was not asked
+yet; a bare ledger cannot tell that from not done, and such a case is not done here."""
 FACETS = ("source", "system", "category", "role", "dimension", "checkbox", "gate")
 """What can be picked, besides words to search for."""
 
@@ -28,7 +32,7 @@ _TEXT, _NUMBER = pl.String(), pl.Int32()
 _CASE_TYPES: dict[str, pl.DataType] = {
     "case": pl.UInt32(), "number": pl.UInt32(), "ledger_case": pl.UInt32(), "source": _TEXT, "run": _TEXT, "judge": _TEXT,
     "system": _TEXT, "case_id": _TEXT, "sample": _NUMBER, "binding": _TEXT, "role": _TEXT, "category": pl.Enum(CATEGORIES),
-    "valid": pl.Boolean(), "dialogue_id": _TEXT, "names": _TEXT,
+    "valid": pl.Boolean(), "state": pl.Enum(STATES), "dialogue_id": _TEXT, "names": _TEXT,
 }  # fmt: skip
 _ROW_TYPES: dict[str, pl.DataType] = {
     "case": pl.UInt32(), "kind": pl.Enum(KINDS), "dimension": pl.Enum(DIMENSIONS), "id": _TEXT, "turn_index": _NUMBER,
@@ -43,7 +47,7 @@ class Failures:
 
     cases: one row per planned case of every source, failed or not: case (from 0), number (of its source, from 0),
         ledger_case (its row there), source, run, judge, system, case_id, sample, binding, role, category, valid,
-        dialogue_id, names (of the speakers; run, judge, dialogue_id and names are null where there is no run), failures.
+        state (of STATES), dialogue_id, names (of the speakers; run, judge, dialogue_id and names are null where there is no run), failures.
     rows: one row per failure: kind, dimension (null: gate), id (of checkbox or constraint), turn_index (from 1),
         message_index (from 0), text of that message, reason (null where there is none), and the columns of its case.
     """
@@ -56,7 +60,8 @@ class Failures:
 def collect(sources: Sequence[Source]) -> Failures:
     """The failures of all sources, in the order of the sources, their cases, and the turns of a case.
 
-    Of an invalid case only what made it invalid is a failure, as in the ledger. FailuresError if two sources share a name.
+    Of a case that is invalid or not judged no checkbox is a failure, as in the ledger; every constraint that the tested side
+    broke is one in any case, major ones too. FailuresError if two sources share a name.
     """
     names = [s.name for s in sources]
     if len(set(names)) < len(names):
@@ -132,15 +137,21 @@ def failing_cases(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def failures_by_system(failures: Failures) -> pl.DataFrame:
-    """One row per source and system: planned, not done, invalid and failing cases, failures, and the id that fails most."""
+    """One row per source and system: planned, not done, not judged, invalid and failing cases, failures, and the id that fails most."""
     by = ["source", "system"]
     cases = failures.cases.group_by(by, maintain_order=True).agg(
-        pl.len().alias("planned"), pl.col("valid").is_null().sum().alias("not done"), (~pl.col("valid")).sum().alias("invalid"),
+        pl.len().alias("planned"), *((pl.col("state") == state).sum().alias(state) for state in ("not done", "not judged", "invalid")),
         (pl.col("failures") > 0).sum().alias("failing"), pl.col("failures").sum(),
     )  # fmt: skip
     most = failures.rows.group_by(*by, "id", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
     named = most.group_by(by, maintain_order=True).agg(pl.format("{} ({})", pl.col("id").first(), pl.col("len").first()).alias("most often"))
     return cases.join(named, on=by, how="left", maintain_order="left").with_columns(pl.col("most often").fill_null(""))
+
+
+def counted_cases(cases: pl.DataFrame) -> str:
+    """Such as `12 planned cases (1 invalid, 0 not judged, 1 not done)`."""
+    states = Counter(cases["state"])
+    return f"{cases.height} planned cases ({', '.join(f'{states[s]} {s}' for s in STATES[1:])})"
 
 
 def _in_order(item: tuple[str, int]) -> tuple[int, str, int]:
@@ -155,9 +166,11 @@ def _in_order(item: tuple[str, int]) -> tuple[int, str, int]:
 def _cases(source: Source, number: int, first: int) -> pl.DataFrame:
     m = source.measured
     there = [source.dialogues.get(key) for key in source.ledger.cases.select("case_id", "sample").iter_rows()]
+    states = ["not judged" if d else "not done" for d in there]
     return source.ledger.cases.with_columns(
         number=pl.lit(number), ledger_case="case", case=pl.col("case") + first, source=pl.lit(source.name),
         run=pl.lit(m.run if m else None), judge=pl.lit(m.judge if m else None),
+        state=pl.when("valid").then(pl.lit("valid")).when(~pl.col("valid")).then(pl.lit("invalid")).otherwise(pl.Series(states, dtype=pl.String)),
         dialogue_id=pl.Series([d.dialogue_id if d else None for d in there], dtype=pl.String),
         names=pl.Series([f"{d.speakers['a'].name} {d.speakers['b'].name}" if d else None for d in there], dtype=pl.String),
     ).select(pl.col(name).cast(kind) for name, kind in _CASE_TYPES.items())  # fmt: skip

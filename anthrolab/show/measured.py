@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from anthrolab.bench.ledger import Ledger, read_ledger
-from anthrolab.bench.spend import Spent, read_spend
+from anthrolab.bench.spend import Outlay, read_spend
 from anthrolab.bench.store import Run, RunError
 from anthrolab.files import content_hash
 from anthrolab.judging.rubric import Rubric, load_rubric
@@ -35,7 +35,7 @@ class Measured:
     path: Path
 
     @cached_property
-    def spends(self) -> list[Spent]:
+    def spends(self) -> list[Outlay]:
         """What each system did in the run, from its call logs."""
         return read_spend(Run(self.path))
 
@@ -114,5 +114,18 @@ def load_all(run_dir: Path, rubric: Rubric | None = None) -> list[Measured]:
     if not judges:
         if "cases" not in Run(run_dir).manifest()["settings"]:
             raise RunError(f"{run_dir}: holds a series of sessions and no cases; `anthrolab timing` and `anthrolab l0` take it")
+        begun = next((v.judge for v in reversed(Run(run_dir).all_verdicts())), None)
+        if begun:
+            raise RunError(f"{run_dir}: judge {begun} has not come to its end; go on with anthrolab judge {run_dir} --judge {begun}, or give --partial")
         raise RunError(f"{run_dir}: not judged yet; do: anthrolab judge {run_dir} --judge rules")
     return [load_measured(run_dir, judge, rubric) for judge in judges]
+
+
+def picked_cases(measured: Measured) -> list[str]:
+    """What is to be said of a run whose cases were chosen one by one; nothing of any other."""
+    if not measured.manifest.get("picked"):
+        return []
+    return [
+        f"Run {measured.run}: its cases were picked from a file, for instance because they had failed. Its numbers are no score of "
+        f"{measured.system}; compare them with the same cases of another run."
+    ]

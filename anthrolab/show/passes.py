@@ -53,7 +53,7 @@ def passes_table(blocks: Sequence[Block], counted: Sequence[pl.DataFrame]) -> Pr
     return PrintedTable(
         name="pass-definitions",
         title="Definitions of a pass, side by side",
-        caption="How many passed of how many that could be decided. Units that failed, were not tried or are not valid are in no denominator.",
+        caption="How many passed of how many that could be decided. Units that failed, were not tried, not judged or are not valid are in no denominator.",
         frame=pl.DataFrame(rows, schema=dict.fromkeys(("Model", *(d.name for d in PASSES)), pl.String), orient="row"),
         headings=headings,
         published=published,

@@ -19,6 +19,7 @@ from anthrolab.show.bubbles import Chat, chat_html, chat_view
 from anthrolab.show.comparison import comparisons
 from anthrolab.show.conditions import conditions_table, provenance_table
 from anthrolab.show.coverage import (
+    answers_table,
     denominators,
     dimension_shares,
     failed_dialogues,
@@ -30,7 +31,7 @@ from anthrolab.show.coverage import (
 from anthrolab.show.delays import delay_figure
 from anthrolab.show.explorer_page import write_explorer_page
 from anthrolab.show.figures import category_figure, dimension_figure, figure_html
-from anthrolab.show.measured import Measured, load_all
+from anthrolab.show.measured import Measured, load_all, picked_cases
 from anthrolab.show.pages import asset, environment
 from anthrolab.show.passes import passes_table
 from anthrolab.show.second_judge import agreement_tables
@@ -80,9 +81,7 @@ def write_report(
     rubric, or shares its name with another; the same inputs give the same bytes.
     """
     runs = [Path(run) for run in runs]
-    names = [run.resolve().name for run in runs]
-    if len(set(names)) < len(names):
-        raise RunError(f"two run folders have the same name ({', '.join(names)}); rename one, reports tell runs by name")
+    refuse_twins(runs)
     from markupsafe import Markup
 
     rubric = load_rubric(rubric_file)
@@ -106,7 +105,7 @@ def write_report(
     agreement = [t for m in once for t in agreement_tables(m.path, [x for x in measured if x.run == m.run], seed=seed)]
     page = _page(measured, blocks, library, seed, {
         "partial": partial,
-        "warnings": [line for m in once for line in family_warnings(m.manifest)],
+        "warnings": [line for m in once for line in (*picked_cases(m), *family_warnings(m.manifest))],
         "agreement": [Markup(as_html(t)) for t in agreement],
         "spend": Markup(as_html(spend)) if spend else None,
         "banners": banners(audited),
@@ -133,6 +132,13 @@ def write_report(
     return out_dir / "index.html"
 
 
+def refuse_twins(runs: Sequence[Path]) -> None:
+    """RunError if two run folders have the same name."""
+    names = [Path(run).resolve().name for run in runs]
+    if len(set(names)) < len(names):
+        raise RunError(f"two run folders have the same name ({', '.join(names)}); rename one, reports tell runs by name")
+
+
 def chats_of(measured: Sequence[Measured], library: Library) -> list[Chat]:
     """Of one run, as all its judges saw it: the first dialogue of every category."""
     one = measured[0]
@@ -148,10 +154,15 @@ def chats_of(measured: Sequence[Measured], library: Library) -> list[Chat]:
             verdicts={m.judge_label: m.verdicts[key] for m in measured if key in m.verdicts},
             rubric=one.rubric,
             scenario=library.scenarios.get(dialogue.scenario or "") if known else None,
-            valid=all(m.case(dialogue)["valid"] is not False for m in measured),
+            valid=_together([m.case(dialogue)["valid"] for m in measured]),
         )
         first[category] = view
     return [first[c] for c in CATEGORIES if c in first]
+
+
+def _together(valid: Sequence[bool | None]) -> bool | None:
+    """What several judges make of one dialogue: invalid if one finds it so, else not known until all have judged it."""
+    return False if False in valid else None if None in valid else True
 
 
 def _page(
@@ -237,7 +248,7 @@ def _failed(runs: Sequence[Measured]) -> list[PrintedTable]:
 
 
 def _coverage_tables(measured: Sequence[Measured]) -> list[PrintedTable]:
-    found: list[PrintedTable | None] = [denominators(measured), dimension_shares(measured), unassessed(measured)]
+    found: list[PrintedTable | None] = [denominators(measured), answers_table(measured), dimension_shares(measured), unassessed(measured)]
     found += [gate_table(m) for m in measured]
     found += [invalid_cases(m) for m in measured]
     found += [failures_table(m) for m in measured]

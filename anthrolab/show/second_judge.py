@@ -38,8 +38,7 @@ def pair_table(a: Measured, b: Measured, *, seed: int = 0) -> PrintedTable:
         "that judge passed and nothing fatal found by it; a judge that answers less accepts more). Cohen's kappa with a 95% interval "
         "by bootstrap over bindings; where almost nothing fails it is low whatever the agreement, so read it beside the shares.",
         pl.DataFrame([_row(row, *names) for row in rows]),
-        [f"{NO_VALUE} for kappa: with only one kind of answer there is no chance agreement to compare with."]
-        if any(row.undefined for row in rows) else [],
+        _notes(rows, *names),
     )  # fmt: skip
 
 
@@ -78,8 +77,20 @@ def _row(row: Agreement, a: str, b: str) -> dict[str, str]:
         "Both passed": _share(k.both_passed),
         f"{a}: passed": _passed(k.failed_a),
         f"{b}: passed": _passed(k.failed_b),
-        "Kappa": _kappa(k) if row.undefined is None else f"{NO_VALUE} ({row.undefined})",
+        "Kappa": f"{NO_VALUE} ({why})" if (why := row.no_kappa(a, b)) else _kappa(k),
     }
+
+
+def _notes(rows: Sequence[Agreement], a: str, b: str) -> list[str]:
+    notes = []
+    if any(row.no_kappa(a, b) for row in rows):
+        notes.append(f"{NO_VALUE} for kappa: a judge that gives only one kind of answer makes it 0 or undefined whatever the other says.")
+    if any(row.kappa.interval is None and row.no_kappa(a, b) is None for row in rows):
+        notes.append(
+            "Kappa without an interval: both answer in fewer than two bindings, or what one of them fails (or passes) stands in so "
+            "few that more than one resample in twenty has none of it."
+        )
+    return notes
 
 
 def _kappa(k: Kappa) -> str:

@@ -27,6 +27,20 @@ ENDINGS: dict[Ending, str] = {
     "closed": "Closed; no log says how",
     "not_said": "The record does not say",
 }
+SHORT_ENDINGS: dict[Ending, str] = {
+    "silence": "both fell silent",
+    "horizon": "the time was up",
+    "max_messages": "the message limit was reached",
+    "tested_never_spoke": "the tested side never wrote",
+    "partner_never_spoke": "the partner never wrote",
+    "tested_broke": "the tested side's last reply broke the contract",
+    "partner_broke": "the partner's last reply broke the contract",
+    "both_broke": "both last replies broke the contract",
+    "guard": "a guard dropped the last draft",
+    "closed": "closed, no log says how",
+    "not_said": "",
+}
+"""The same in the line over a chat, which says nothing where the record does not."""
 ENDPOINT = "Nobody's: an endpoint"
 FATES: dict[Fate, tuple[str, str]] = {
     "fatal": ("Tested system", "Invalid: it broke a fatal constraint of the gate"),
@@ -40,10 +54,11 @@ FATES: dict[Fate, tuple[str, str]] = {
     "unknown_endpoint": (ENDPOINT, "Not had: an endpoint failed; the record does not say whose"),
     "other_reply": ("Another model", "Not had: a model that plays neither side answered with nothing usable"),
     "unknown_reply": ("Not known", "Not had: a model answered with nothing usable; the record does not say whose"),
-    "unjudged": ("Judge", "Valid, but the judge gave no answer to some call"),
+    "incomplete": ("Judge", "Valid, but the judge gave no answer to some call"),
     "unreadable": ("Judge", "Valid, but an answer of the judge could not be used"),
     "limit": ("Nobody's: a limit", "Not had: it would have cost or taken more than the command allowed"),
     "missing": ("Nobody's: not tried", "Not tried yet"),
+    "not_judged": ("Nobody's: not judged", "Valid by the gate, not judged yet"),
     "scored": ("None", "Valid and judged"),
 }
 _NO_FAULT_OF_A_JUDGE = ("no_rule", "undecided", "no_persona", "no_scenario", "no_turns")
@@ -57,8 +72,10 @@ def audit_of(m: Measured, call_trouble: Mapping[str, Counter[str]] | None = None
         verdict = m.verdicts.get(key)
         if m.case(dialogue)["valid"] is False:
             judged[key] = "no_turns" if m.gate[key]["reason"] == "no_turns" else "fatal"
-        elif verdict is None or not verdict.complete:
-            judged[key] = "unjudged"
+        elif verdict is None:
+            judged[key] = "not_judged"
+        elif not verdict.complete:
+            judged[key] = "incomplete"
         elif any(reason not in _NO_FAULT_OF_A_JUDGE for reason in verdict.unassessed()):
             judged[key] = "unreadable"
     planned = int(m.manifest["counts"]["planned"])
@@ -106,7 +123,7 @@ def faults_table(audited: Sequence[Audited]) -> PrintedTable:
         if a.fates[fate]
     ]
     return plain_table(
-        "faults", "Whose fault", "Every planned dialogue once. What was not had is scored nowhere and stays to be done.",
+        "faults", "Whose fault", "Every planned dialogue once. What was not had or not judged is scored nowhere and stays to be done.",
         _counted(rows, ["Whose fault", "Run, judge", "What became of the dialogue"]),
     )  # fmt: skip
 
@@ -160,7 +177,7 @@ def _clause(m: Measured, flag: Flag) -> str:
     if flag.kind == "not_done":
         return f"{part} of {of} planned dialogues ({_percent(part, of)}) are not there"
     if flag.kind == "unjudged":
-        return f"the judge ({m.judge_label}) gave no usable answer to some call in {part} of {of} valid dialogues ({_percent(part, of)})"
+        return f"the judge ({m.judge_label}) gave no usable answer to some call in {part} of {of} valid dialogues that it was given ({_percent(part, of)})"
     who = m.system if flag.side == "tested" else f"its partner {m.partner}"
     counted = f"{part} of {of} replies of {who} ({_percent(part, of)})"
     if flag.kind == "mute":

@@ -29,10 +29,11 @@ class Alpha:
 
 @dataclass(frozen=True)
 class Kappa:
-    """Cohen's kappa of two raters; None where it is not defined (nothing rated by both, or both say one thing only).
+    """Cohen's kappa of two raters; None where it is not defined (nothing rated by both, or both say the same one thing only).
 
     agree: equal ratings, of those by both. failed_a, failed_b: how often each says failed. Where almost nothing (or
     almost all) fails, kappa is low whatever the agreement (Feinstein and Cicchetti 1990): the four are read together.
+    A rater who gives only one kind of answer makes it 0 (or not defined) whatever the other says: see `one_kind`.
     interval: by bootstrap over clusters, None where it was not asked for or cannot be had.
     """
 
@@ -41,6 +42,12 @@ class Kappa:
     failed_a: Rate
     failed_b: Rate
     interval: Interval | None = None
+
+    @property
+    def one_kind(self) -> tuple[bool | None, bool | None]:
+        """For each rater the one answer (passed) that it always gives; None if it gives both kinds, or none."""
+        a, b = (None if 0 < f.part < f.of or not f.of else f.part == 0 for f in (self.failed_a, self.failed_b))
+        return a, b
 
     @property
     def both_passed(self) -> Rate:
@@ -62,8 +69,8 @@ def alpha(units: Iterable[Values]) -> float | None:
 def alpha_by_dialogue(dialogues: Sequence[Sequence[Values]], *, seed: int, resamples: int = RESAMPLES) -> Alpha:
     """Alpha over the units of all dialogues, with a 95% bootstrap interval that resamples whole dialogues.
 
-    The units of one dialogue hang together, so they are drawn together. Resamples in which alpha is not defined are
-    left out.
+    The units of one dialogue hang together, so they are drawn together; see `bootstrap_interval` on resamples in which
+    alpha is not defined.
     """
     sums = [_sums(units) for units in dialogues]
     sums = [s for s in sums if s[1]]
@@ -76,8 +83,7 @@ def alpha_by_dialogue(dialogues: Sequence[Sequence[Values]], *, seed: int, resam
     if len(sums) > 1 and value is not None:
         draws = np.random.default_rng(seed).multinomial(len(sums), np.full(len(sums), 1 / len(sums)), resamples)
         drawn = [_alpha(float(d), c) for d, c in zip(draws @ disagreements, (draws @ counts).tolist(), strict=True)]
-        ends = np.quantile([a for a in drawn if a is not None] or [value], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-        interval = Interval(float(ends[0]), float(ends[1]))
+        interval = bootstrap_interval(drawn)
     return Alpha(value, len(paired), sum(map(len, paired)), interval)
 
 
@@ -92,17 +98,34 @@ def kappa_by_cluster(
 ) -> Kappa:
     """Kappa over the pairs of all clusters (bindings), with a 95% bootstrap interval that resamples whole clusters.
 
-    What stands in one cluster hangs together, so it is drawn together. Resamples in which kappa is not defined are left
-    out; no interval where kappa itself is not defined or fewer than two clusters have a pair.
+    What stands in one cluster hangs together, so it is drawn together. A resample in which a rater gives only one kind of
+    answer says nothing about kappa (see `bootstrap_interval`). No interval either where that is so of all pairs, or where
+    fewer than two clusters have one.
     """
     whole = kappa(pair for pairs in clusters for pair in pairs)
     tallies = np.array([t for pairs in clusters if (t := _tally(pairs))[0]], dtype=np.int64).reshape(-1, 4)
-    if whole.value is None or len(tallies) < 2:
+    if whole.one_kind != (None, None) or len(tallies) < 2:
         return whole
     draws = np.random.default_rng(seed).multinomial(len(tallies), np.full(len(tallies), 1 / len(tallies)), resamples)
-    drawn = [_kappa(*t) for t in (draws @ tallies).tolist()]
-    ends = np.quantile([k for k in drawn if k is not None] or [whole.value], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return replace(whole, interval=Interval(float(ends[0]), float(ends[1])))
+    drawn = [
+        _kappa(n, agree, failed_a, failed_b) if 0 < failed_a < n and 0 < failed_b < n else None
+        for n, agree, failed_a, failed_b in (draws @ tallies).tolist()
+    ]
+    return replace(whole, interval=bootstrap_interval(drawn))
+
+
+def bootstrap_interval(drawn: Sequence[float | None]) -> Interval | None:
+    """The 95% percentile interval of the values of resamples; None of them says nothing.
+
+    Those are left out where they are at most one in twenty. Where they are more, there is no interval: what varies (a rare
+    failure) stands in so few clusters that its spread is not known, and the rest of the resamples would look more alike
+    than they are.
+    """
+    known = [value for value in drawn if value is not None]
+    if len(known) < CONFIDENCE * len(drawn):
+        return None
+    low, high = np.quantile(known, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Interval(float(low), float(high))
 
 
 def majority(values: Iterable[bool]) -> bool | None:

@@ -1,7 +1,7 @@
 """The run that judges a judge: a labelled set, people's labels and chats of real people, through the gate and the judge.
 
     <out>/verdicts.jsonl             every verdict and its repeat, as soon as it is there; nothing is ever removed
-          calls.jsonl                every call to a model judge
+          calls/judge-NAME.jsonl     every call to a model judge
           measures.csv               one row an id and source
           fitness.json, fitness.md   fit for strict ACC or not, and why
           people.csv                 agreement of raters and judge, where there are human labels
@@ -25,7 +25,7 @@ from anthrolab.files import read_text, write_atomic
 from anthrolab.intervals import Rate
 from anthrolab.judging.calibration import sensitivity
 from anthrolab.judging.calibration.fitness import Fitness, fitness
-from anthrolab.judging.calibration.judged import CheckError, judge_repeatedly, locked
+from anthrolab.judging.calibration.judged import CheckError, EngineFor, judge_repeatedly, locked, no_limit
 from anthrolab.judging.calibration.labels import HumanLabel, read_labels
 from anthrolab.judging.calibration.measure import Measure, answered_ids, gold_passed, measures, units
 from anthrolab.judging.calibration.people import BoxAgreement, agreement, failed_by_judge, failed_by_people
@@ -78,25 +78,17 @@ class Checked:
 
 
 def check_judge(
-    judge: str,
-    items: Sequence[Labelled],
-    gold: Mapping[str, Dialogue],
-    library: Library,
-    rubric: Rubric,
-    *,
-    out: Path,
-    repeats: int = 1,
-    limit: int | None = None,
-    labels_file: Path | None = None,
-    dialogues_file: Path | None = None,
-    systems_file: Path | None = None,
+    judge: str, items: Sequence[Labelled], gold: Mapping[str, Dialogue], library: Library, rubric: Rubric, *, out: Path,
+    repeats: int = 1, limit: int | None = None, labels_file: Path | None = None, dialogues_file: Path | None = None,
+    systems_file: Path | None = None, engine_for: EngineFor = no_limit, deadline_s: float | None = None,
     progress: Callable[[str], None] = print,
-) -> Checked:
+) -> Checked:  # fmt: skip
     """Judge labelled dialogues `repeats` times and write what comes of it to the folder `out`.
 
     judge: "rules", or a system that serves as model judge. items, gold: the labelled set and its gold dialogues by
     binding. limit: that many labelled dialogues, of every id alike (those that people labelled besides).
     labels_file: answers of human raters about labelled dialogues or those of dialogues_file, which are judged once.
+    engine_for, deadline_s: what it may cost, and how many seconds a verdict may take (see `judge_repeatedly`).
     """
     if repeats < 1:
         raise CheckError(f"--repeats {repeats}: judge at least once")
@@ -114,9 +106,11 @@ def check_judge(
         raise CheckError("nothing to judge: the labelled set is empty and no --dialogues are given")
     with locked(out):
         times = {key: 1 if key in real else repeats for key in dialogues}
-        judged = run_async(
-            judge_repeatedly(judge, dialogues, times, library, rubric, out, systems_file=systems_file, progress=progress)
-        )
+        work = judge_repeatedly(
+            judge, dialogues, times, library, rubric, out, systems_file=systems_file, progress=progress, engine_for=engine_for,
+            deadline_s=deadline_s,
+        )  # fmt: skip
+        judged = run_async(work)
         kept = [item for item in items if item.id in dialogues]
         checked = _checked(kept, dialogues, judged, labels, list(real), library, rubric)
         _write(checked, out)

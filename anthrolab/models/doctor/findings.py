@@ -38,7 +38,7 @@ MEANINGS: dict[Outcome, str] = {
 FAULTS: dict[Fault, Outcome] = {
     "rejected": "refused", "refusal": "declined", "empty": "empty", "not_json": "not JSON", "server_error": "failed",
     "no_reply": "failed", "timeout": "late", "rate_limited": "busy", "unreachable": "gone",
-    "over_budget": "not asked", "deadline": "late",
+    "quota": "busy", "over_budget": "not asked", "deadline": "late",
 }  # fmt: skip
 """What an error is called in a probe: every fault by itself, since each asks for another fix."""
 

@@ -3,7 +3,6 @@
 (() => {
   const { head, cases } = JSON.parse(document.getElementById("data").textContent);
   const FACETS = ["source", "system", "category", "role", "dimension", "checkbox", "gate"];
-  const CATEGORIES = ["Sport", "Relation", "Interest", "Pet/Fam.", "Parenting", "Work", "Emotion", "News", "Daily", "Game", "Tech", "Finance"];
   const BLIND = { dimension: ["checkbox", "gate"], checkbox: ["gate"], gate: ["checkbox", "dimension"] };
   const SHOWN = 500;
   const asked = {};
@@ -33,7 +32,7 @@
   const fits = (row, without) => FACETS.every((f) => !asked[f] || without.includes(f) || row[f] === asked[f]);
 
   function order(a, b) {
-    const category = CATEGORIES.indexOf(a) - CATEGORIES.indexOf(b);
+    const category = head.categories.indexOf(a) - head.categories.indexOf(b);
     if (category) return category;
     const [, x, i] = /^(.*?)(?:\.(\d+))?$/.exec(a), [, y, j] = /^(.*?)(?:\.(\d+))?$/.exec(b);
     return x < y ? -1 : x > y ? 1 : (i || 0) - (j || 0);
@@ -70,14 +69,21 @@
   let byCase = new Map();
   const key = (c) => [c.number, c.system, c.sample].join("|");
   const where = (c) => [head.sources[c.number].name, c.case_id, c.category, c.role && `role ${c.role}`, c.sample && `sample ${c.sample}`,
-    c.valid === undefined ? "not done" : c.valid ? null : "invalid"].filter(Boolean).join(" · ");
+    !c.valid && c.state].filter(Boolean).join(" · ");
+
+  // Of the pickers only source and system narrow the plan, and cases that are left out are counted too.
+  function planned() {
+    const own = head.planned.filter(([n, system]) => (!asked.source || head.sources[n].name === asked.source) && (!asked.system || system === asked.system));
+    const sum = (some) => some.reduce((n, one) => n + one[3], 0);
+    return `${sum(own)} planned cases (${head.states.slice(1).map((s) => `${sum(own.filter((one) => one[2] === s))} ${s}`).join(", ")})`;
+  }
 
   function refresh() {
     byCase = found();
     const there = [...byCase.keys()];
     if (!byCase.has(current)) current = there[0] || null;
     const failures = there.reduce((n, c) => n + byCase.get(c).length, 0);
-    count.textContent = `${failures} failures in ${there.length} cases` + (there.length > SHOWN ? `; the list has the first ${SHOWN}, so narrow it` : "");
+    count.textContent = `${failures} failures in ${there.length} of ${planned()}` + (there.length > SHOWN ? `; the list has the first ${SHOWN}, so narrow it` : "");
     offer(list, there.slice(0, SHOWN).map((c) => {
       const ids = [...new Set(byCase.get(c).map((r) => r.id))].sort();
       const more = ids.length > 8 ? ` and ${ids.length - 8} more` : "";
@@ -87,12 +93,12 @@
   }
 
   function show() {
-    if (!current) return shown.replaceChildren(el("p", "", "Nothing fails here."));
+    if (!current) return shown.replaceChildren(el("p", "", "No failure matches these filters."));
     const same = cases.filter((c) => c !== current && c.case_id === current.case_id);
     const other = same.find((c) => key(c) === beside);
     offer(next, [[beside && !other ? "nothing: this case has no such" : "nothing", ""], ...same.map((c) => [
       `${c.system} · ${head.sources[c.number].name}${c.sample || current.sample ? " · sample " + c.sample : ""}: ` +
-      (c.valid === undefined ? "not done" : c.valid ? `${c.fails.length} failures` : "invalid"), key(c)])], other ? beside : "");
+      (c.valid ? `${c.fails.length} failures` : c.state), key(c)])], other ? beside : "");
     const marks = byCase.get(current);
     const ids = new Set(marks.map((r) => r.id));
     const panes = [pane(current, (id, index) => marks.some((r) => r.id === id && r.index === index))];
@@ -135,7 +141,7 @@
     const chat = c.chat;
     if (!chat) {
       const note = head.sources[c.number].note;
-      made.append(el("p", "why", note || (c.valid === undefined ? "not done yet" : "this chat is left out to keep the file small")));
+      made.append(el("p", "why", note || (c.state === "not done" ? "not done yet" : "this chat is left out to keep the file small")));
       made.append(el("div", "dialogue", el("div", "below", findingsAtAll(c, marked) || "Nothing failed.")));
       return made;
     }
