@@ -1,13 +1,14 @@
 """How many requests an endpoint gets at once: known courses, and a simulated server that is kept busy."""
 
 import asyncio
+import heapq
 from collections.abc import Awaitable, Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anthrolab.models.flow import BEGIN, CUT, Flow, Outcome
+from anthrolab.models.flow import BEGIN, CUT, Flow, Outcome, Turn
 
 
 class Clock:
@@ -134,6 +135,31 @@ def test_it_stops_growing_where_a_server_with_slots_only_queues() -> None:
         clock = Clock()
         flow = Flow(4096, clock)
         await rounds(flow, clock, 60, lambda n: max(1.0, n / 32))
+        assert 64 <= flow.limit <= 140
+
+    run(work())
+
+
+def test_answers_from_before_it_grew_do_not_make_it_grow_on() -> None:
+    """32 slots of one second, first come first served, request by request: right after each growth the answers are still
+    as quick as before it."""
+
+    async def work() -> None:
+        clock = Clock()
+        flow, free_at = Flow(4096, clock), [0.0] * 32
+        on_their_way: list[tuple[float, int, Turn]] = []
+        for number in range(6000):
+            while flow.under_way < flow.limit:
+                turn = await flow.enter()
+                start = max(clock.now, heapq.heappop(free_at))
+                heapq.heappush(free_at, start + 1)
+                heapq.heappush(on_their_way, (start + 1, number * 5000 + flow.under_way, turn))
+            waiting = asyncio.create_task(flow.enter())  # somebody always waits
+            await asyncio.sleep(0)
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            clock.now, _, turn = heapq.heappop(on_their_way)
+            flow.leave(turn, "answered")
         assert 64 <= flow.limit <= 140
 
     run(work())

@@ -72,6 +72,7 @@ class Flow:
         self._window = [0, 0.0]
         self._full = False
         self._best = float("inf")
+        self._since = float("-inf")
 
     @property
     def limit(self) -> int:
@@ -109,7 +110,7 @@ class Flow:
         if outcome != "other":
             self._overloads += LATEST * ((outcome == "overloaded") - self._overloads)
         if outcome == "answered":
-            self._count(self._clock() - turn.begun)
+            self._count(turn)
         elif outcome == "overloaded" and turn.cuts == self._cuts and self._overloads > OVERLOADED:
             self._cuts += 1
             self._overloads = 0.0
@@ -141,9 +142,11 @@ class Flow:
                 self.under_way += 1
                 place.set_result(None)
 
-    def _count(self, seconds: float) -> None:
+    def _count(self, turn: Turn) -> None:
+        if turn.begun < self._since:
+            return  # it was under way under another limit
         self._window[0] += 1
-        self._window[1] += seconds
+        self._window[1] += self._clock() - turn.begun
         if self._window[0] < max(LEAST_WINDOW, self.limit):
             return
         mean = self._window[1] / self._window[0]
@@ -153,5 +156,6 @@ class Flow:
         elif self._full:
             grown = self._limit * 2 if self._quick_start else self._limit + max(1.0, STEP * self._limit)
             self._limit = min(float(self.ceiling), grown)
+            self._since = self._clock()
         self._full = bool(self._queue)
         self._window = [0, 0.0]
