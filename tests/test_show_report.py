@@ -250,6 +250,9 @@ def test_a_run_that_is_not_judged_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="run is missing; restore the file"):
         write_report([tmp_path / "r"], tmp_path / "out")
     shutil.rmtree(make_run(tmp_path / "r") / "ledgers")
+    with pytest.raises(RunError, match="judge rules has not come to its end; go on with"):
+        write_report([tmp_path / "r"], tmp_path / "out")
+    (tmp_path / "r" / "verdicts.jsonl").unlink()
     with pytest.raises(RunError, match="not judged yet; do: anthrolab judge"):
         write_report([tmp_path / "r"], tmp_path / "out")
     assert not (tmp_path / "out").exists()
