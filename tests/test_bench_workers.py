@@ -7,11 +7,11 @@ import pytest
 
 from anthrolab.bench.ticker import Ticker
 from anthrolab.bench.workers import work_through
-from anthrolab.models.client import ModelError, Request
-from anthrolab.models.endpoint import Budget, Endpoint
+from anthrolab.models.budget import Budget
+from anthrolab.models.client import ModelError, Request, Usage
+from anthrolab.models.endpoint import Endpoint
 from anthrolab.models.flow import Flow
 from anthrolab.models.spend import Meter
-from anthrolab.models.usage import Usage
 
 Failed = list[tuple[int, ModelError]]
 

@@ -24,8 +24,9 @@ from anthrolab.bench.run import generate
 from anthrolab.bench.store import Run
 from anthrolab.judging.answers import answer_schema, read_answers
 from anthrolab.judging.llm import template as judge_prompt
+from anthrolab.models.budget import Budget
 from anthrolab.models.client import Reply, Request
-from anthrolab.models.endpoint import Budget, Endpoint
+from anthrolab.models.endpoint import Endpoint
 from anthrolab.models.structured import with_format
 from anthrolab.runtime.decision import decision_schema, parse_decision
 from anthrolab.runtime.prompt import template

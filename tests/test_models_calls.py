@@ -12,10 +12,9 @@ import pytest
 
 from anthrolab.files import FileError
 from anthrolab.models.calls import CallLog, CallLogError, Recorded
-from anthrolab.models.client import ModelError, Reply, Request
+from anthrolab.models.client import ModelError, Reply, Request, Usage
 from anthrolab.models.scripted import ScriptedModel
 from anthrolab.models.systems import Prices
-from anthrolab.models.usage import Usage
 
 REPLY = Reply("在呢", "想想", "stop", 450, 400, 7)
 

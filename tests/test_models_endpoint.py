@@ -9,8 +9,9 @@ import time
 
 import pytest
 
+from anthrolab.models.budget import Budget
 from anthrolab.models.client import ModelError, Request
-from anthrolab.models.endpoint import Budget, Endpoint
+from anthrolab.models.endpoint import Endpoint
 from anthrolab.models.faults import public_url, retry_after
 from anthrolab.models.scripted import Answer, reply_body, serve
 

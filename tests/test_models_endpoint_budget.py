@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from anthrolab.models.budget import Budget
 from anthrolab.models.client import ModelError, Reply, Request, Spent
-from anthrolab.models.endpoint import Budget, Endpoint
+from anthrolab.models.endpoint import Endpoint
 from anthrolab.models.flow import BEGIN
 from anthrolab.models.proxies import proxy_for
 from anthrolab.models.scripted import Answer, Call, reply_body, serve

@@ -12,8 +12,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from anthrolab.models.budget import Budget
 from anthrolab.models.bundled import GEMMA, LocalModelError, gemma_path
 from anthrolab.models.client import ModelError, Request
+from anthrolab.models.endpoint import Endpoint
 from anthrolab.models.local import EmbeddedServer, find_model
 from anthrolab.models.opening import open_model, open_models
 from anthrolab.models.systems import System
@@ -51,8 +53,6 @@ def test_it_starts_answers_under_a_grammar_stops_and_starts_again(capfd):
 
 
 def test_the_port_answers_only_to_the_key_of_this_start():
-    from anthrolab.models.endpoint import Budget, Endpoint
-
     async def work():
         async with EmbeddedServer() as server, Endpoint(server.url, budget=Budget(attempts=1)) as stranger:
             with pytest.raises(ModelError, match="401") as caught:

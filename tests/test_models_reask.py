@@ -6,8 +6,9 @@ import time
 
 import pytest
 
+from anthrolab.models.budget import Budget
 from anthrolab.models.client import ModelError, Reply, Request, Spent
-from anthrolab.models.endpoint import Budget, Endpoint
+from anthrolab.models.endpoint import Endpoint
 from anthrolab.models.reask import Read, ask_for
 from anthrolab.models.scripted import Answer, Call, Served, serve
 from anthrolab.models.systems import System

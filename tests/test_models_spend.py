@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from anthrolab.models.budget import Budget
 from anthrolab.models.client import ModelError, Reply, Request
-from anthrolab.models.endpoint import Budget, Endpoint
+from anthrolab.models.endpoint import Endpoint
 from anthrolab.models.scripted import Answer, Call, reply_body, serve
 from anthrolab.models.spend import Meter, SpendError
 from anthrolab.models.systems import Prices, System

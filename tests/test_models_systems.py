@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from anthrolab.models.client import Request
+from anthrolab.models.client import Request, Usage
 from anthrolab.models.opening import open_model, open_models
 from anthrolab.models.scripted import serve
 from anthrolab.models.systems import (
@@ -16,7 +16,6 @@ from anthrolab.models.systems import (
     find_system,
     load_systems,
 )
-from anthrolab.models.usage import Usage
 
 KEY = "sk-proj-0123456789abcdef"
 BASE = """\

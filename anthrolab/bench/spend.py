@@ -10,9 +10,8 @@ from typing import Any
 from anthrolab.bench.store import Run, RunError
 from anthrolab.files import whole_lines
 from anthrolab.models.calls import CallLogError
-from anthrolab.models.client import Reply
+from anthrolab.models.client import Reply, Usage
 from anthrolab.models.systems import Prices
-from anthrolab.models.usage import Usage
 
 CHARGES = "charges.jsonl"
 """The file of a run with attempts that may have been charged without a reply."""

@@ -9,10 +9,9 @@ from typing import Any
 
 from anthrolab.errors import AnthrolabError
 from anthrolab.files import append_line, cut_torn_line, whole_lines
-from anthrolab.models.client import REPLY_FIELDS, ModelClient, ModelError, Reply, Request
+from anthrolab.models.client import REPLY_FIELDS, ModelClient, ModelError, Reply, Request, Usage
 from anthrolab.models.engine import Engine
 from anthrolab.models.spend import Toll
-from anthrolab.models.usage import Usage
 
 
 class CallLogError(AnthrolabError):

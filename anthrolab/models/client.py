@@ -2,13 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from anthrolab.errors import AnthrolabError
 from anthrolab.files import content_hash
-
-if TYPE_CHECKING:
-    from anthrolab.models.spend import Toll
 
 Fault = Literal[
     "unreachable", "timeout", "rate_limited", "server_error", "rejected", "not_json", "empty", "refusal", "no_reply",
@@ -62,7 +59,7 @@ class Request:
     params: Mapping[str, Any] = field(default_factory=dict)
     salt: str = ""
     spent: Spent | None = field(default=None, compare=False, repr=False)
-    toll: "Toll | None" = field(default=None, compare=False, repr=False)
+    toll: "Payer | None" = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if (self.messages is None) == (self.prompt is None):
@@ -109,6 +106,53 @@ class Reply:
     def thought_only(self) -> bool:
         """True if nothing was said and something was thought."""
         return not self.text.strip() and self.reasoning is not None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens used by a number of calls; `uncounted` calls came without counts and stand in no sum."""
+
+    calls: int = 0
+    uncounted: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.calls + other.calls,
+            self.uncounted + other.uncounted,
+            self.prompt_tokens + other.prompt_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.completion_tokens + other.completion_tokens,
+        )
+
+    @classmethod
+    def of(cls, reply: Reply) -> "Usage":
+        """The usage of one call."""
+        if reply.prompt_tokens is None or reply.completion_tokens is None:
+            return cls(calls=1, uncounted=1)
+        return cls(1, 0, reply.prompt_tokens, reply.cached_tokens or 0, reply.completion_tokens)
+
+
+class Payer(Protocol):
+    """The account that pays for the attempts of a request (`spend.Toll`)."""
+
+    system: str
+    side: str
+    reused: int
+
+    async def reserve(self, body: Mapping[str, Any]) -> float:
+        """Set money aside for an attempt, in USD; ModelError if it may not be made."""
+        ...
+
+    def settle(self, reserved: float, usage: Usage | None) -> None:
+        """The attempt is over; None: nobody knows what it used."""
+        ...
+
+    async def wait(self, seconds: float) -> None:
+        """Wait before a further attempt, as long as the command goes on."""
+        ...
 
 
 REPLY_FIELDS = ("text", "reasoning", "finish_reason", "prompt_tokens", "cached_tokens", "completion_tokens")

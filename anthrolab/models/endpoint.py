@@ -8,14 +8,15 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from anthrolab import __version__
 from anthrolab.models.answers import UnreadableAnswerError, read_answer, read_models
-from anthrolab.models.client import ModelError, Reply, Request, Spent, Trouble
+from anthrolab.models.budget import Budget
+from anthrolab.models.client import ModelError, Payer, Reply, Request, Spent, Trouble, Usage
 from anthrolab.models.faults import (
     FIXES,
     Failure,
@@ -26,8 +27,6 @@ from anthrolab.models.faults import (
 )
 from anthrolab.models.flow import Flow, Outcome
 from anthrolab.models.proxies import proxy_for
-from anthrolab.models.spend import Toll
-from anthrolab.models.usage import Usage
 
 if TYPE_CHECKING:
     import aiohttp
@@ -39,25 +38,6 @@ NO_KEY = "none"
 
 CONNECT_S = 10.0
 """Longest wait for a connection, in seconds; beyond it the server counts as unreachable."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What one request may cost: attempts in all, seconds in all (waits included), seconds of one attempt.
-
-    Between attempts it waits `first_wait`, twice that, four times that ... up to `longest_wait` seconds, or as
-    long as the server's Retry-After says, if that still fits into the total.
-    """
-
-    attempts: int = 4
-    seconds: float = 600.0
-    attempt_seconds: float = 120.0
-    first_wait: float = 0.5
-    longest_wait: float = 20.0
-
-    def wait(self, failed: int) -> float:
-        """Seconds to wait after the `failed`-th attempt (from 1). No jitter: the same failures, the same waits."""
-        return float(min(self.longest_wait, self.first_wait * 2 ** (failed - 1)))
 
 
 class Endpoint:
@@ -147,7 +127,7 @@ class Endpoint:
 
     async def _within_budget(
         self, path: str, body: dict[str, Any] | None, spent: Spent, read: Callable[[bytes], T], failed: list[Trouble],
-        toll: Toll | None,
+        toll: Payer | None,
     ) -> T:  # fmt: skip
         """What `read` makes of a 200 answer; attempts follow one another until one succeeds or the budget is spent.
 

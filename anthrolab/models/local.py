@@ -9,8 +9,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from anthrolab.files import content_hash
+from anthrolab.models.budget import Budget
 from anthrolab.models.bundled import GEMMA, INSTALL, LocalModelError, gemma_path
-from anthrolab.models.endpoint import Budget, Endpoint
+from anthrolab.models.endpoint import Endpoint
 
 HASHED_BYTES = 1 << 20
 """How much of each end of a model file goes into its identity: enough to tell files apart, fast for any size."""

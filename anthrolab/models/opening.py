@@ -4,8 +4,9 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from anthrolab.models.budget import Budget
 from anthrolab.models.client import ModelClient
-from anthrolab.models.endpoint import Budget, Endpoint
+from anthrolab.models.endpoint import Endpoint
 from anthrolab.models.faults import public_url
 from anthrolab.models.flow import Flow
 from anthrolab.models.local import EmbeddedServer, find_model

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from anthrolab.errors import AnthrolabError
 from anthrolab.files import append_line
-from anthrolab.models.client import ModelError
-from anthrolab.models.usage import Usage
+from anthrolab.models.client import ModelError, Usage
 
 if TYPE_CHECKING:
     from anthrolab.models.systems import Prices, System

@@ -19,8 +19,7 @@ from pydantic import (
 
 from anthrolab.errors import AnthrolabError
 from anthrolab.files import data_dir
-from anthrolab.models.client import Request
-from anthrolab.models.usage import Usage
+from anthrolab.models.client import Request, Usage
 from anthrolab.yaml_files import YamlError, explain, read_yaml, suggest
 
 RESERVED = ("model", "messages", "prompt", "stream", "n", "max_tokens", "max_completion_tokens")

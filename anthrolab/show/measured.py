@@ -129,3 +129,10 @@ def picked_cases(measured: Measured) -> list[str]:
         f"Run {measured.run}: its cases were picked from a file, for instance because they had failed. Its numbers are no score of "
         f"{measured.system}; compare them with the same cases of another run."
     ]
+
+
+def refuse_twins(runs: Sequence[Path]) -> None:
+    """RunError if two run folders have the same name."""
+    names = [Path(run).resolve().name for run in runs]
+    if len(set(names)) < len(names):
+        raise RunError(f"two run folders have the same name ({', '.join(names)}); rename one, reports tell runs by name")

@@ -11,7 +11,8 @@ from anthrolab.bench.plan import count, planned_dialogues, planned_jobs
 from anthrolab.bench.store import Run
 from anthrolab.cards.library import default_cards_dir, load_library
 from anthrolab.judging.verdict import RULES
-from anthrolab.show.report import refuse_twins, write_report
+from anthrolab.show.measured import refuse_twins
+from anthrolab.show.report import write_report
 
 
 def write_partial_report(

@@ -31,7 +31,7 @@ from anthrolab.show.coverage import (
 from anthrolab.show.delays import delay_figure
 from anthrolab.show.explorer_page import write_explorer_page
 from anthrolab.show.figures import category_figure, dimension_figure, figure_html
-from anthrolab.show.measured import Measured, load_all, picked_cases
+from anthrolab.show.measured import Measured, load_all, picked_cases, refuse_twins
 from anthrolab.show.pages import asset, environment
 from anthrolab.show.passes import passes_table
 from anthrolab.show.second_judge import agreement_tables
@@ -130,13 +130,6 @@ def write_report(
     write_explorer_page(measured, out_dir / "failures.html", library=library)
     write_atomic(out_dir / "index.html", page)
     return out_dir / "index.html"
-
-
-def refuse_twins(runs: Sequence[Path]) -> None:
-    """RunError if two run folders have the same name."""
-    names = [Path(run).resolve().name for run in runs]
-    if len(set(names)) < len(names):
-        raise RunError(f"two run folders have the same name ({', '.join(names)}); rename one, reports tell runs by name")
 
 
 def chats_of(measured: Sequence[Measured], library: Library) -> list[Chat]:
