@@ -44,8 +44,8 @@ class Endpoint:
     """A `ModelClient` for one server. Use it inside one event loop, best as `async with Endpoint(url) as client`.
 
     `identity` defaults to the base URL without its secrets. `concurrency` is the most requests in flight; how many there
-    are follows the server (`Flow`). A request that waits for its turn spends none of its budget. `api_key` is the key itself (from an environment
-    variable, see systems.py); it stands in no message, repr or log.
+    are follows the server (`Flow`). A request that waits for its turn spends none of its budget. `api_key` is the key itself
+    (from an environment variable, see systems.py); it stands in no message, repr or log.
     """
 
     def __init__(
