@@ -66,7 +66,8 @@ def write_atomic(path: Path, content: str | bytes) -> None:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append one line in a single write, so that a kill leaves at most a last line without its end."""
+    """Append one line in a single write, so that a kill leaves at most a last line without its end; a full disk leaves
+    nothing of it, so that the next line does not begin in the middle. One process at a time appends to a file."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
     try:
         try:
@@ -78,7 +79,8 @@ def append_line(path: Path, line: str) -> None:
             data = (line + "\n").encode("utf-8")
             written = os.write(fd, data)
             if written != len(data):
-                raise OSError(28, os.strerror(28))
+                os.ftruncate(fd, os.fstat(fd).st_size - written)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         finally:
             os.close(fd)
     except OSError as e:

@@ -141,6 +141,7 @@ def test_a_line_half_written_on_a_full_disk_is_cut_before_the_next(tmp_path, mon
     with pytest.raises(FileError):
         ask(log, ScriptedModel(["乙"]), request("二"))
     monkeypatch.undo()
+    assert log.path.read_bytes().endswith(b"\n"), "every kind of line is cut back, and not only a call's"
     ask(log, ScriptedModel(["丙"]), request("三"))
     assert len(CallLog(log.path)) == 2
 

@@ -63,7 +63,7 @@ def test_a_name_that_says_nothing_is_of_no_family(name: str) -> None:
         ("/data/llama.cpp/gemma-3-270m-it-Q8_0.gguf", "gemma"),
         ("C:\\Users\\yi\\Mistral-7B.gguf", "mistral"),
         ("/srv/models/Qwen3-8B/", "qwen"),
-        ("/root/.cache/huggingface/hub/models--Qwen--Qwen3-8B/snapshots/9c925d64d72725edaf899c6cb9c377fd0709d9c5", "qwen"),
+        ("/home/someone/.cache/huggingface/hub/models--Qwen--Qwen3-8B/snapshots/9c925d64d72725edaf899c6cb9c377fd0709d9c5", "qwen"),
         ("moonshotai/base-v2", "kimi"),
     ],
 )

@@ -39,7 +39,6 @@ class CallLog:
         self._replies: dict[str, Reply] = {}
         self._usage: dict[tuple[str, str], Usage] = {}
         self._pending: dict[str, asyncio.Task[Reply]] = {}
-        self._torn = False
         if path.exists():
             cut_torn_line(path)
             for number, line in enumerate(whole_lines(path), 1):
@@ -80,11 +79,7 @@ class CallLog:
             row["redrawn"] = kept.redrawn
         if reused:
             row["reused"] = True
-        if self._torn:
-            cut_torn_line(self.path)
-        self._torn = True  # until the whole line is there: a full disk leaves half of one
         append_line(self.path, json.dumps(row, ensure_ascii=False))
-        self._torn = False
         self._keep(identity, request.model, kept)
         return kept
 
