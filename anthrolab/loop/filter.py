@@ -67,16 +67,16 @@ class FilterResult(Record):
 
     status: Status
     why: str
-    violations: list[Broken] = []
+    violations: list[Broken] = Field(default=[])
     final_score: float | None
     grade: Grade | None
     turn_score: float | None = None
     dialogue_score: float | None = None
-    dimensions: dict[str, float | None] = {}
-    failed: list[Failed] = []
+    dimensions: dict[str, float | None] = Field(default={})
+    failed: list[Failed] = Field(default=[])
     assessed: int = 0
     boxes: int = 0
-    unexecuted: list[str] = []
+    unexecuted: list[str] = Field(default=[])
     judge: str | None = None
     judge_identity: str | None = None
     thresholds: Thresholds = PAPER
@@ -119,7 +119,7 @@ def filter_dialogue(gate: L0Result, verdict: Verdict | None, rubric: Rubric, thr
     undecided: it is valid, and not every checkbox has an answer. Else accepted or rejected by the thresholds.
     """
     broken = [Broken(**v.as_row(), by=RULES) for v in gate.violations]  # type: ignore[arg-type]
-    tried = set(gate.executed)
+    tried: set[str] = set(gate.executed)
     fields: dict[str, object] = {}
     if verdict is not None:
         broken += [
