@@ -1,7 +1,7 @@
 """The settings of a run: the scheduler's limits, the pace, the skills, and who summarises older messages."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,13 @@ class Limits:
             value = getattr(self, field)
             if value < least:
                 raise RunError(f"--{field.replace('_', '-')} {value}: at least {least}")
+
+    @classmethod
+    def of_settings(cls, settings: Mapping[str, Any]) -> "Limits":
+        """From what stands in a manifest (see `as_settings`)."""
+        paced = {f.name for f in fields(Pace)}
+        pace: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items() if k in paced}
+        return cls(**{k: v for k, v in settings.items() if k not in paced}, pace=Pace(**pace))
 
     def rules(self, horizon_minutes: int) -> Rules:
         """The scheduler's rules for a scenario."""

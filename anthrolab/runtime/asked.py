@@ -21,13 +21,15 @@ Past = Literal["rules", "none", "logged"]
 class AskedPrompt:
     """The two messages of one ask as they were first sent: `system` is z, `user` the snapshot.
 
-    `index` is the ask's position (from 0) in the dialogue's asks, and `ask` that record.
+    `index` is the ask's position (from 0) in the dialogue's asks, and `ask` that record; `folded`: how many messages stood
+    in the summary only.
     """
 
     index: int
     ask: Ask
     system: str
     user: str
+    folded: int = 0
 
 
 class _Logged:
@@ -52,9 +54,11 @@ def prompts_of(
     systems = {speaker: chat_system(seat, rules.max_delay_s) for speaker, seat in table.items()}
 
     async def all_prompts() -> list[AskedPrompt]:
-        return [
-            AskedPrompt(i, ask, systems[asked.speaker], chat_snapshot(table[asked.speaker], asked, await history.recall(asked.messages)))
-            for i, (asked, ask) in enumerate(zip(course.asks, dialogue.asks or (), strict=False))
-        ]
+        prompts = []
+        for i, (asked, ask) in enumerate(zip(course.asks, dialogue.asks or (), strict=True)):
+            recall = await history.recall(asked.messages)
+            user = chat_snapshot(table[asked.speaker], asked, recall)
+            prompts.append(AskedPrompt(i, ask, systems[asked.speaker], user, recall.summary.upto if recall.summary else 0))
+        return prompts
 
     return run_async(all_prompts())
