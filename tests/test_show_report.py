@@ -45,7 +45,7 @@ def test_same_inputs_give_the_same_bytes(report: Path, tmp_path: Path) -> None:
     runs = report.parents[1] / "runs"
     again = write_report([runs / "plain", runs / "evil"], tmp_path / "again")
     files = sorted(p.relative_to(report.parent) for p in report.parent.rglob("*") if p.is_file())
-    assert len(files) == 2 + 11 + 5 + 3 * 5 + 2 * 2  # pages, Markdown, CSV of all runs, tables of 3 blocks, coverage and passes of 2
+    assert len(files) == 2 + 12 + 6 + 3 * 5 + 2 * 2  # pages, Markdown, CSV of all runs, tables of 3 blocks, coverage and passes of 2
     for name in files:
         assert (again.parent / name).read_bytes() == (report.parent / name).read_bytes(), name
 

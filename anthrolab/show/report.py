@@ -14,6 +14,7 @@ from anthrolab.cards.scenario import CATEGORIES
 from anthrolab.files import write_atomic
 from anthrolab.judging.rubric import load_rubric
 from anthrolab.models.family import family_warnings
+from anthrolab.show.acceptance import acceptance_table
 from anthrolab.show.blocks import Block, measured_block, published_block
 from anthrolab.show.bubbles import Chat, chat_html, chat_view
 from anthrolab.show.comparison import comparisons
@@ -53,6 +54,7 @@ CONTENTS = (
     ("measured", "What was measured"),
     ("tables", "Tables 7 to 11"),
     ("passes", "Definitions of a pass"),
+    ("acceptance", "Accepted as training data"),
     ("stops", "Stops and faults"),
     ("coverage", "Coverage and denominators"),
     ("agreement", "Agreement"),
@@ -99,6 +101,7 @@ def write_report(
     conditions = conditions_table(measured)
     counted = [passes(m.ledger, m.weights, seed=seed) for m in measured]
     by_pass = passes_table(blocks, counted)
+    accepted = acceptance_table(measured)
     stops = _stops_tables(audited)
     timing = timing_table(once)
     spend = spend_table({m.run: (m.manifest, m.spends) for m in once})
@@ -113,12 +116,13 @@ def write_report(
         "table6": Markup(as_html(conditions)),
         "score_tables": [Markup(as_html(t)) for t in tables],
         "passes": Markup(as_html(by_pass)),
+        "acceptance": Markup(as_html(accepted)),
         "stops_tables": [Markup(as_html(t)) for t in (*stops, *_failed(once))],
         "timing": Markup(as_html(timing)),
     })  # fmt: skip
-    for table in (conditions, *tables, by_pass, *stops, *agreement, *([spend] if spend else []), timing):
+    for table in (conditions, *tables, by_pass, accepted, *stops, *agreement, *([spend] if spend else []), timing):
         write_atomic(out_dir / "tables" / f"{table.name}.md", as_markdown(table))
-    for table in (conditions, *stops, *agreement, *([spend] if spend else [])):
+    for table in (conditions, accepted, *stops, *agreement, *([spend] if spend else [])):
         write_atomic(out_dir / "tables" / f"{table.name}.csv", as_csv(table.frame))
     write_atomic(out_dir / "tables" / f"{timing.name}.csv", as_csv(timing_frame(once)))
     for block in blocks:

@@ -1,7 +1,8 @@
 """What the gate says about one dialogue."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 ConstraintId = Literal["L0-01", "L0-02", "L0-03", "L0-04", "L0-05", "L0-06", "L0-07", "L0-08", "L0-09", "L0-10"]
 Severity = Literal["fatal", "major"]
@@ -59,6 +60,15 @@ class L0Result:
     violations: tuple[Violation, ...]
     partner_violations: tuple[Violation, ...]
     executed: tuple[ConstraintId, ...]
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> "L0Result":
+        """The verdict again from such a line."""
+        own, theirs = (
+            tuple(Violation(v["id"], v["message_index"], v["evidence"]) for v in row[key])
+            for key in ("violations", "partner_violations")
+        )
+        return cls(row["valid"], row["reason"], own, theirs, tuple(row["executed"]))
 
     def as_row(self, dialogue_id: str) -> dict[str, object]:
         """The verdict as one line of `anthrolab l0`."""
