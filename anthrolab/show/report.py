@@ -54,7 +54,7 @@ CONTENTS = (
     ("measured", "What was measured"),
     ("tables", "Tables 7 to 11"),
     ("passes", "Definitions of a pass"),
-    ("acceptance", "Accepted as training data"),
+    ("accepted", "Accepted as training data"),
     ("stops", "Stops and faults"),
     ("coverage", "Coverage and denominators"),
     ("agreement", "Agreement"),
