@@ -100,7 +100,7 @@ def plan(key: str, seed: int, share: float, kinds: Sequence[Kind], most: int = 3
 
 
 def good_text(body: Mapping[str, Any], key: str, salt: str = "") -> str:
-    """The good answer's text: a decision, a judge's answers, lists, or a short text that ends in the key.
+    """The good answer's text: a decision, a judge's answers, a repair, a skill, lists, or a short text that ends in the key.
 
     What is asked is read from the JSON schema, and from the prompt where none was sent.
     """
@@ -113,6 +113,10 @@ def good_text(body: Mapping[str, Any], key: str, salt: str = "") -> str:
         value = _decision(fields["role"], user, draw)
     elif any(_kind(f) in ("passed", "violated") for f in fields.values()):
         value = _judgement(fields, user, draw)
+    elif fields.get("changes", {}).get("items", {}).get("type") == "object":
+        value = {"changes": _repair(user, draw)}
+    elif {"text", "changes"} <= fields.keys():
+        value = {"text": _skill(user, draw), "changes": ["多了一条规矩"]}
     elif lists := [name for name, field in fields.items() if _kind(field) == "list"]:
         line = f"{pick(TOPICS, draw, 'line')}的事说好了回头再定"
         value = {name: [line] if name == lists[0] else [] for name in lists}
@@ -211,6 +215,22 @@ def _judgement(fields: Mapping[str, Any], user: str, draw: str) -> dict[str, Any
             number = int(pick(own, draw, i, "message")) if violated else None
             answers[i] = {"reason": "明明白白对不上" if violated else "没有", "violated": violated, "message": number}
     return answers
+
+
+def _repair(user: str, draw: str) -> list[dict[str, Any]]:
+    """A new text for every message that must be changed, and for one that may be."""
+    groups = re.findall(r"(准许改的是|最多\d+条)：((?:#\d+、?)+)", user.rsplit("材料到此为止", 1)[-1])
+    chosen = [int(n) for kind, listed in groups for n in re.findall(r"\d+", listed)[: 99 if kind == "准许改的是" else 1]]
+    return [{"message": n, "content": _message(f"{draw}/{n}")} for n in sorted(set(chosen))]
+
+
+def _skill(user: str, draw: str) -> str:
+    """The text of the skill in the prompt with one rule more, or with its last rule replaced where it is long."""
+    old = re.search(r"<<<SKILL (\S+)\n(.*?)\nSKILL \1>>>", user, re.DOTALL)
+    assert old is not None
+    lines = old[2].split("\n")
+    rule = f"- {pick(HEADS, draw, 'rule')}{pick(TOPICS, draw, 'rule')}这种事，想好再开口。"
+    return "\n".join([*(lines if len(old[2]) < 1200 else lines[:-1]), rule])
 
 
 def moves(fault: Kind | None, body: Mapping[str, Any], key: str, attempt: int, salt: str = "") -> Iterator[Move]:

@@ -25,6 +25,8 @@ from anthrolab.loop.filter import PAPER, Thresholds
 from anthrolab.yaml_files import explain
 
 SETTINGS = "loop.json"
+FILTERED, FAILURES, REPAIRS = "filtered.jsonl", "failures.jsonl", "repairs.jsonl"
+"""Of a round's folder."""
 
 
 class LoopError(AnthrolabError):
@@ -35,7 +37,7 @@ class LoopSettings(BaseModel):
     """What a loop is made with. The names of systems are those of the systems file.
 
     system, partner: who is tested, and against whom (null: its own partner). judge: "rules" or a chat system. writer:
-    the chat system that repairs dialogues and rewrites skills; null: neither is done. cases: ids, in order; samples: dialogues
+    the chat system that repairs dialogues and rewrites skills; null: neither is done. cases: as in `bench.run.generate`; samples: dialogues
     of a case in a round. held_back: bindings that teach nothing: their samples are held out, they are not repaired, and their
     failures reach no skill; the A/B of skills is made on them. repair_attempts: rewrites of one dialogue. most_changes: messages
     that may be rewritten for a fault of the whole dialogue. buffer_rounds: latest rounds whose failures the skills are rewritten by.
@@ -49,7 +51,7 @@ class LoopSettings(BaseModel):
     partner: str | None = None
     judge: str = RULES
     writer: str | None = None
-    cases: list[str] = Field(min_length=1)
+    cases: int | list[str] | None = None
     samples: int = Field(default=1, ge=1)
     held_back: list[str] = Field(default=[])
     thresholds: Thresholds = PAPER

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +22,7 @@ from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.client import FINAL_FAULTS, ModelError
 from anthrolab.models.engine import Engine, open_engine
 from anthrolab.models.flow import Flow
-from anthrolab.models.opening import open_models
+from anthrolab.models.opening import Models, open_models
 from anthrolab.models.systems import System, SystemsError, default_systems_path, find_system, load_systems
 from anthrolab.runtime.dialogue import Dialogue, Speaker
 
@@ -181,11 +181,12 @@ class OpenedJudge:
 
 @asynccontextmanager
 async def open_judge(
-    name: str, rubric: Rubric, calls: Path, systems_file: Path | None, engine_for: EngineFor = no_limit
+    name: str, rubric: Rubric, calls: Path, systems_file: Path | None, engine_for: EngineFor = no_limit, models: Models | None = None
 ) -> AsyncIterator[OpenedJudge]:
     """The judge of a name: RULES, or a system that serves as model judge, whose calls are logged in the file `calls`.
 
-    SystemsError if there is no such system, or it is no chat model.
+    `models`: where its client comes from, if other systems are open already. SystemsError if there is no such system, or it is
+    no chat model.
     """
     if name == RULES:
         rules = RulesJudge(rubric)
@@ -195,8 +196,8 @@ async def open_judge(
     system = find_system(known, name)
     if system.policy != "chat":
         raise SystemsError(f"system '{name}': cannot judge: a judge is a chat model (policy: chat); name another")
-    async with open_models() as models, engine_for(known.values()) as engine:
-        client = Recorded(await models.client(system), CallLog(calls, engine), engine.meter.toll(system, "judge"))
+    async with nullcontext(models) if models else open_models() as opened, engine_for(known.values()) as engine:
+        client = Recorded(await opened.client(system), CallLog(calls, engine), engine.meter.toll(system, "judge"))
 
         def salted(salt: str) -> Judge:
             return LLMJudge(client, system, rubric, salt=salt)
@@ -204,7 +205,7 @@ async def open_judge(
         described = {
             "kind": "model", "system": system.model_dump(mode="json"), "params": system.as_judge().body(), "server": client.identity,
         }  # fmt: skip
-        yield OpenedJudge(salted(""), salted, described, engine, models.flows, system.most_at_once)
+        yield OpenedJudge(salted(""), salted, described, engine, opened.flows, system.most_at_once)
 
 
 def verdicts_in(path: Path, kind: type[V]) -> Iterator[V]:
