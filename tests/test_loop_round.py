@@ -1,0 +1,224 @@
+"""Whole rounds of the loop through the command line, over real HTTP: scripted speakers, a judge that answers every box, a writer."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anthrolab.bench.store import Run
+from anthrolab.cards.library import default_cards_dir, load_library
+from anthrolab.judging.rubric import load_rubric
+from anthrolab.loop.filtering import read_filtered
+from anthrolab.loop.folder import Loop, LoopError, LoopSettings
+from anthrolab.loop.held_back import held_back_bindings
+from anthrolab.loop.round import read_report
+from tests.cards_for_tests import small_cards
+from tests.fault_server import Faulty, faulty
+
+BINDINGS = ("b01", "b02", "b05", "b09", "b14", "b20")
+HELD = "b01"
+
+
+@dataclass
+class Laboratory:
+    """A folder with cards, three systems on one server, and loops."""
+
+    folder: Path
+    server: Faulty
+
+    def __post_init__(self) -> None:
+        self.cards = small_cards(self.folder / "卡片", load_library(default_cards_dir()), BINDINGS)
+        entry = {
+            "name": "toy", "endpoint": self.server.url, "model": "scripted", "server": "openai", "policy": "chat", "partner": "toy",
+            "timeout_s": 5.0, "retries": 8, "concurrency": 6,
+        }  # fmt: skip
+        names = ("toy", "judge", "writer")
+        systems: list[dict[str, Any]] = [entry | {"name": name} for name in names]
+        systems.append({"name": "gemma-3-270m", "endpoint": "embedded", "model": "gemma3-270m", "server": "llama.cpp",
+                        "policy": "transcript", "partner": "gemma-3-270m", "max_tokens": 64, "concurrency": 4})  # fmt: skip
+        (self.folder / "systems.yaml").write_text(json.dumps({"systems": systems}), encoding="utf-8")
+
+    def command(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "anthrolab", "loop", *words]
+
+    def files(self) -> list[str]:
+        return ["--systems", str(self.folder / "systems.yaml"), "--cards", str(self.cards)]
+
+    def rounds(self, name: str, count: int, *more: str, system: str = "toy", code: int = 0) -> str:
+        words = [
+            "run", str(self.folder / name), "--system", system, "--rounds", str(count), "--max-messages", "10", "--held-back", HELD,
+            *self.files(), *more,
+        ]  # fmt: skip
+        done = subprocess.run(self.command(*words), capture_output=True, encoding="utf-8")
+        assert done.returncode == code, done.stderr[-3000:]
+        return done.stderr
+
+    def loop(self, name: str) -> Loop:
+        return Loop(self.folder / name)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    with faulty(share=0.0) as server:
+        yield Laboratory(tmp_path_factory.mktemp("实验室"), server)
+
+
+@pytest.fixture(scope="module")
+def first(lab: Laboratory) -> Loop:
+    """Two rounds by one command."""
+    lab.rounds("first", 2, "--judge", "judge", "--writer", "writer")
+    return lab.loop("first")
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_one_command_runs_rounds_of_every_step(first: Loop) -> None:
+    one, two = read_report(first, 1), read_report(first, 2)
+    assert one is not None and two is not None
+    assert (one.planned, one.done) == (12, 12) and sum(one.statuses.values()) == 12 and one.held_back == 2
+    assert one.statuses["accepted"] > 0 and one.statuses["rejected"] > 0 and sum(one.repairs.values()) > 0
+    assert one.samples["train"] > 0 and one.samples["held out"] > 0 and two.samples["train"] > one.samples["train"]
+    filtered = read_filtered(first.round_dir(1) / "filtered.jsonl")
+    assert len(filtered) == 12 and all(f.filter_result.assessed == f.filter_result.boxes for f in filtered if f.filter_result.boxes)
+
+
+def test_the_second_round_is_played_with_the_skill_of_the_first(first: Loop) -> None:
+    one = read_report(first, 1)
+    assert one is not None and " v1 -> v2" in one.evolution
+    name = one.evolution.split(" ")[0]
+    label = next(x for x in first.run(2).manifest()["hashes"]["skills"] if x.startswith(name))
+    assert label.split(" ")[1] == "v2" and not any(" v2 " in x for x in first.run(1).manifest()["hashes"]["skills"])
+    old, new = ((first.skills_dir / name / f"{v}.md").read_text(encoding="utf-8").strip() for v in ("v1", "v2"))
+    asked = {n: [json.loads(line) for p in first.run(n).calls.glob("b*.jsonl") for line in p.open(encoding="utf-8")] for n in (1, 2)}
+    assert asked[1] and all(old in row["messages"][0]["content"] for row in asked[1])
+    assert asked[2] and all(new in row["messages"][0]["content"] for row in asked[2])
+
+
+def test_the_same_command_again_changes_no_byte_and_asks_nothing(lab: Laboratory, first: Loop) -> None:
+    before, asked = tree(first.path), lab.server.counts()["requests"]
+    lab.rounds("first", 2, "--judge", "judge", "--writer", "writer")
+    assert tree(first.path) == before and lab.server.counts()["requests"] == asked
+
+
+def test_a_third_round_goes_on_from_two(lab: Laboratory, first: Loop) -> None:
+    report = (first.round_dir(2) / "round.json").read_bytes()
+    said = lab.rounds("first", 3, "--judge", "judge", "--writer", "writer")
+    assert "round 3:" in said and "round 1:" not in said and (first.round_dir(2) / "round.json").read_bytes() == report
+
+
+def test_what_a_sample_holds_is_what_the_runtime_asked_and_what_was_decided(first: Loop) -> None:
+    """Accepted dialogues: prompts byte for byte as in the call log, completions as in the record, nobody of a held-back pair."""
+    samples = [json.loads(line) for line in (first.sft_dir / "train.jsonl").open(encoding="utf-8")]
+    held = {json.loads(line)["pair"] for line in (first.sft_dir / "held_out.jsonl").open(encoding="utf-8")}
+    assert samples and held and not held & {s["pair"] for s in samples}
+    checked = 0
+    for number in first.rounds():
+        dialogues = first.run(number).dialogues()
+        for sample in samples:
+            if sample["source"] != "accepted" or sample["dialogue_id"] not in dialogues:
+                continue
+            dialogue = dialogues[sample["dialogue_id"]]
+            assert dialogue.asks is not None
+            ask = dialogue.asks[sample["ask"]]
+            log = first.run(number).calls / f"{dialogue.binding}-{dialogue.evaluated_role}-0.jsonl"
+            rows = {r["key"]: r for r in map(json.loads, log.open(encoding="utf-8"))}
+            assert rows[ask.call]["messages"] == sample["prompt"] and ask.speaker == dialogue.evaluated_role
+            said = json.loads(sample["completion"][0]["content"])["response"]
+            assert ask.decision is not None
+            assert (said["content"], said["end"]) == (ask.decision.content, ask.decision.end)
+            checked += 1
+    assert checked > 50
+
+
+def test_held_back_dialogues_are_neither_repaired_nor_learnt_from(first: Loop) -> None:
+    for number in first.rounds():
+        for line in (first.round_dir(number) / "repairs.jsonl").open(encoding="utf-8"):
+            assert f"-{HELD}-" not in json.loads(line)["dialogue_id"]
+        evidence = json.loads((first.round_dir(number) / "evolution.json").read_text(encoding="utf-8"))["evidence"]
+        assert not any(f"-{HELD}-" in example for e in evidence for example in e["examples"])
+
+
+def test_the_rules_judge_alone_accepts_nothing(lab: Laboratory) -> None:
+    said = lab.rounds("rules", 1, "--cases", "4")
+    report = read_report(lab.loop("rules"), 1)
+    assert report is not None and report.statuses["accepted"] == 0 and report.statuses["undecided"] >= 3
+    assert report.evolution == "no writer" and report.samples == {"train": 0, "held out": 0} and "0 accepted" in said
+    done = subprocess.run(lab.command("filter", str(lab.loop("rules").run(1).path), "--cards", str(lab.cards)), capture_output=True, encoding="utf-8")
+    assert done.returncode == 0 and "checkboxes have an answer (no_rule" in done.stdout
+
+
+def test_a_round_with_the_embedded_model(lab: Laboratory) -> None:
+    lab.rounds("wire", 1, "--judge", "judge", "--writer", "writer", "--cases", "3", system="gemma-3-270m")
+    report = read_report(lab.loop("wire"), 1)
+    assert report is not None and report.done == 3
+    assert report.samples["train"] + report.samples["held out"] > 0 or report.statuses["accepted"] == 0
+
+
+def test_a_loop_keeps_its_settings(lab: Laboratory, first: Loop) -> None:
+    said = lab.rounds("first", 2, "--judge", "judge", "--writer", "writer", "--s-turn", "0.8", code=2)
+    assert "thresholds" in said and "begin another loop" in said
+    with pytest.raises(LoopError, match="system"):
+        first.begin(LoopSettings(system="other"))
+
+
+def test_somebody_elses_folder_is_left_alone(lab: Laboratory) -> None:
+    other = lab.folder / "notes"
+    other.mkdir()
+    (other / "todo.txt").write_text("x", encoding="utf-8")
+    assert "holds other files (todo.txt)" in lab.rounds("notes", 1, code=2)
+    assert [p.name for p in other.iterdir()] == ["todo.txt"]
+
+
+def test_a_dead_server_stops_the_round_and_the_same_command_goes_on(lab: Laboratory, tmp_path: Path) -> None:
+    systems = json.loads((lab.folder / "systems.yaml").read_text(encoding="utf-8"))["systems"]
+    dead = [s | {"endpoint": "http://127.0.0.1:9/v1", "retries": 0} if s["name"] == "writer" else s for s in systems]
+    path = tmp_path / "dead.yaml"
+    path.write_text(json.dumps({"systems": dead}), encoding="utf-8")
+    said = lab.rounds("dead", 1, "--judge", "judge", "--writer", "writer", "--systems", str(path), code=2)
+    assert "error:" in said and said.strip().count("\n") < 60 and "Traceback" not in said
+    loop = lab.loop("dead")
+    assert read_report(loop, 1) is None and len(loop.run(1).dialogues()) == 12
+    dialogues = (loop.run(1).path / "dialogues.jsonl").read_bytes()
+    lab.rounds("dead", 1, "--judge", "judge", "--writer", "writer")
+    assert read_report(loop, 1) is not None and (loop.run(1).path / "dialogues.jsonl").read_bytes() == dialogues
+
+
+def test_money_is_counted_over_the_whole_loop(lab: Laboratory, tmp_path: Path) -> None:
+    systems = json.loads((lab.folder / "systems.yaml").read_text(encoding="utf-8"))["systems"]
+    priced = [s if s["endpoint"] == "embedded" else s | {"prices": {"input": 1.0, "output": 1.0}} for s in systems]
+    path = tmp_path / "priced.yaml"
+    path.write_text(json.dumps({"systems": priced}), encoding="utf-8")
+    words = ("--judge", "judge", "--writer", "writer", "--systems", str(path), "--max-cost")
+    lab.rounds("money", 1, *words, "100")
+    spent = sum(row["reply"]["prompt_tokens"] + row["reply"]["completion_tokens"]
+                for p in lab.loop("money").path.rglob("calls/*.jsonl") for row in map(json.loads, p.open(encoding="utf-8")) if not row.get("reused")) / 1e6  # fmt: skip
+    said = lab.rounds("money", 2, *words, str(spent + 0.02), code=2)
+    assert "max-cost" in said or "could not be had" in said
+    assert read_report(lab.loop("money"), 2) is None
+    lab.rounds("money", 2, *words, "100")
+
+
+def test_whole_pairs_are_held_back() -> None:
+    library = load_library(default_cards_dir())
+    held = held_back_bindings(library, "0.2", 0)
+    pairs = {b: frozenset((x.persona_a, x.persona_b)) for b, x in library.bindings.items()}
+    assert {pairs[b] for b in held}.isdisjoint(pairs[b] for b in library.bindings if b not in held)
+    assert len({pairs[b] for b in held}) == round(0.2 * len(set(pairs.values()))) and held == held_back_bindings(library, "0.2", 0)
+    assert held != held_back_bindings(library, "0.2", 1) and held_back_bindings(library, "0", 0) == []
+    assert set(held_back_bindings(library, "b03, b07", 0)) >= {"b03", "b07"}
+    with pytest.raises(LoopError, match="every pair"):
+        held_back_bindings(library, ",".join(library.bindings), 0)
+    with pytest.raises(LoopError, match="below 1"):
+        held_back_bindings(library, "1.5", 0)
+
+
+def test_a_run_of_a_loop_is_an_ordinary_run(first: Loop) -> None:
+    run = Run(first.run(1).path)
+    assert run.manifest()["judges"]["judge"]["boxes"] == len(load_rubric().boxes())
