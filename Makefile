@@ -38,7 +38,7 @@ bench: $(VENV)/.dev ## speed of tables, gate, engine and explorer, as ratios in 
 
 lock: $(VENV)/.dev ## write requirements.lock anew from pyproject.toml
 	$(PIP:--constraint requirements.lock=) uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra local --extra dev \
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra local --extra train --extra dev \
 	  --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
 $(VENV)/bin/python:
@@ -51,7 +51,12 @@ $(VENV)/.run: pyproject.toml requirements.lock | $(VENV)/bin/python
 	$(PIP) --editable '.[local]'
 	@touch $@
 
+$(VENV)/.train: pyproject.toml requirements.lock | $(VENV)/bin/python
+	@echo "installing PyTorch and the training libraries into $(VENV) (once; several GB where pip takes a CUDA build)"
+	$(PIP) --editable '.[local,train]'
+	@touch $(VENV)/.run $@
+
 $(VENV)/.dev: pyproject.toml requirements.lock | $(VENV)/bin/python
 	@echo "installing into $(VENV) (once; a minute or two)"
-	$(PIP) --editable '.[local,dev]'
-	@touch $(VENV)/.run $@
+	$(PIP) --editable '.[local,train,dev]'
+	@touch $(VENV)/.run $(VENV)/.train $@
