@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from anthrolab.bench.cases import select_cases
 from anthrolab.bench.run import generate
+from anthrolab.bench.settings import NO_SKILLS
 from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import default_cards_dir, load_library
 from anthrolab.cli import app
@@ -223,6 +224,12 @@ def test_skills_and_memories_reach_the_prompts(tmp_path: Path, server: Served, c
     server.calls.clear()
     generate(tmp_path / "r1", "toy", skills={"message_style": "v1"}, progress=quiet, **options)  # type: ignore[arg-type]
     assert all("再短一点" not in text for text in systems_of(server, LIBRARY.personas["p01"].name))
+    server.calls.clear()
+    generate(tmp_path / "r2", "toy", skills_dir=NO_SKILLS, progress=quiet, **options)  # type: ignore[arg-type]
+    assert Run(tmp_path / "r2").manifest()["hashes"]["skills"] == []
+    assert server.calls and all("怎么把话聊下去" not in text for text in systems_of(server, LIBRARY.personas["p01"].name))
+    with pytest.raises(RunError, match="--skill message_style"):
+        generate(tmp_path / "r3", "toy", skills_dir=NO_SKILLS, skills={"message_style": "v1"}, progress=quiet, **options)  # type: ignore[arg-type]
 
 
 def summing_up(call: Call) -> str:

@@ -20,6 +20,9 @@ from anthrolab.runtime.summary_rules import RulesSummariser
 SUMMARIES = ("rules", "none")
 """What may summarise older messages besides a system."""
 
+NO_SKILLS = Path("none")
+"""In place of a folder of skills."""
+
 
 LONGEST_S = 1500
 """The longest horizon: a longer gap would end every chat."""
@@ -116,19 +119,18 @@ class State:
         systems: Mapping[str, System],
     ) -> "State":  # fmt: skip
         """From what stands on the command line; `pins` names versions of skills. Skills are those of `skills_dir`, else
-        those beside the cards, else the ones that come with anthrolab."""
+        those beside the cards, else the ones that come with anthrolab; a folder called "none" means no skills."""
+        if skills_dir == NO_SKILLS:
+            if pins:
+                raise RunError(f"--skill {next(iter(pins))}: there are none with --skills {NO_SKILLS}; leave one of the two out")
+            return cls((), _summary(summary, systems))
         if skills_dir is None and cards_dir is not None and (cards_dir / "skills").is_dir():
             skills_dir = cards_dir / "skills"
-        skills = load_skills(skills_dir or default_skills_dir(), pins)
-        if summary in SUMMARIES:
-            return cls(skills, summary)
-        if summary not in systems:
-            raise RunError(f"--summary {summary}: is neither rules nor none nor a system; there are: {', '.join(systems)}")
-        return cls(skills, chat_system_for("--summary", summary, systems))
+        return cls(load_skills(skills_dir or default_skills_dir(), pins), _summary(summary, systems))
 
     def in_words(self) -> str:
         """For a line of progress."""
-        named = ", ".join(f"{s.name} {s.version}" for s in self.skills)
+        named = ", ".join(f"{s.name} {s.version}" for s in self.skills) or "none"
         return f"skills {named}; older messages: {self.summary if isinstance(self.summary, str) else self.summary.name}"
 
     def summary_setting(self) -> Any:
@@ -145,6 +147,14 @@ class State:
             client = Recorded(await models.client(self.summary), log, log.engine.meter.toll(self.summary, "summary"))
             return ModelSummariser(Auxiliary(client, self.summary, ladder), salt)
         return RulesSummariser() if self.summary == "rules" else None
+
+
+def _summary(name: str, systems: Mapping[str, System]) -> System | str:
+    if name in SUMMARIES:
+        return name
+    if name not in systems:
+        raise RunError(f"--summary {name}: is neither rules nor none nor a system; there are: {', '.join(systems)}")
+    return chat_system_for("--summary", name, systems)
 
 
 def chat_system_for(option: str, name: str, systems: Mapping[str, System]) -> System:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 RunDir = Annotated[Path, typer.Argument(help="A run folder made by `anthrolab run`.")]
 Systems = Annotated[Optional[Path], typer.Option("--systems", help="Systems file (default: data/systems.yaml).")]
 Cards = Annotated[Optional[Path], typer.Option("--cards", help="Folder of cards (default: data/).")]
-Skills = Annotated[Optional[Path], typer.Option("--skills", help="Folder of skills (default: data/skills).")]
+Skills = Annotated[Optional[Path], typer.Option("--skills", help="Folder of skills (default: data/skills), or none.")]
 Pins = Annotated[Optional[list[str]], typer.Option("--skill", help="NAME=VERSION of a skill (default: its newest).")]
 Summary = Annotated[str, typer.Option(help='Who summarises older messages: "rules", "none", or a chat system.')]
 MinGap = Annotated[int, typer.Option(help="Least seconds between two messages of one speaker.")]
