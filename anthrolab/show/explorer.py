@@ -18,6 +18,7 @@ from anthrolab.show.explorer_page import failures_list
 from anthrolab.show.explorer_state import ANY, ExplorerState, Option
 from anthrolab.show.failure_sources import Source
 from anthrolab.show.failures import FACETS, collect
+from anthrolab.show.records import FOUND, add_records, hints_by_source
 
 SELECTIONS = {"repair": "repair.jsonl", "regression": "regression.jsonl"}
 """The files that cases go to, by what they are for."""
@@ -42,6 +43,7 @@ class FailureExplorer(w.VBox):  # type: ignore[misc]
         self.note = w.Text(placeholder="a note for the file", layout={"width": "220px"})
         self.to = {name: w.Button(description=f"Add to {name}", icon="plus", tooltip=str(folder / file), layout={"width": "160px"})
                    for name, file in SELECTIONS.items()}  # fmt: skip
+        self.write = w.Button(description="Write records", icon="file-text", tooltip=str(folder / FOUND), layout={"width": "160px"})
         self._quiet = False
         self._observe()
         many = len(state.failures.sources) > 1
@@ -49,7 +51,7 @@ class FailureExplorer(w.VBox):  # type: ignore[misc]
         super().__init__(
             [w.HTML(f"<style>{explorer_style()}</style>"), w.Box([*first, self.search], layout={"flex_flow": "row wrap"}),
              w.Box([self.place, self.counted, self.earlier, self.later], layout={"flex_flow": "row wrap"}), self.list, self.beside,
-             w.Box([self.which, self.note, *self.to.values(), self.said], layout={"flex_flow": "row wrap"}), self.shown]
+             w.Box([self.which, self.note, *self.to.values(), self.write, self.said], layout={"flex_flow": "row wrap"}), self.shown]
         )  # fmt: skip
         self.add_class("al-explorer")
         self.refresh()
@@ -91,6 +93,19 @@ class FailureExplorer(w.VBox):  # type: ignore[misc]
             return
         self._say(f"{path}: {new} new, {len(rows) - new} there already; it has {now} cases now", "good")
 
+    def write_records(self) -> None:
+        """Put the failure records of the chosen case, or of all that are found, into a file."""
+        path, records = self.folder / FOUND, self.state.records(everything=self.which.value)
+        if not records:
+            self._say("nothing to write: no failure is found, or its chat is not known; choose a case of a run", "problem")
+            return
+        try:
+            new, now = add_records(path, records)
+        except AnthrolabError as e:
+            self._say(str(e), "problem")
+            return
+        self._say(f"{path}: {new} new, {len(records) - new} there already; it has {now} records now", "good")
+
     def _observe(self) -> None:
         for name, box in self.pickers.items():
             box.add_class(f"al-pick-{name}")
@@ -104,7 +119,8 @@ class FailureExplorer(w.VBox):  # type: ignore[misc]
         for name, button in self.to.items():
             button.add_class(f"al-to-{name}")
             button.on_click(lambda _, name=name: self.add(name))
-        for box, name in ((self.search, "search"), (self.list, "list"), (self.place, "place"), (self.beside, "beside"), (self.which, "which"),
+        self.write.on_click(lambda _: self.write_records())
+        for box, name in ((self.search, "search"), (self.write, "write"), (self.list, "list"), (self.place, "place"), (self.beside, "beside"), (self.which, "which"),
                           (self.note, "note"), (self.said, "said"), (self.shown, "shown"), (self.later, "later")):  # fmt: skip
             box.add_class(f"al-{name}")
 
@@ -167,5 +183,5 @@ class FailureExplorer(w.VBox):  # type: ignore[misc]
 
 
 def failure_explorer(sources: Sequence[Source], folder: Path) -> FailureExplorer:
-    """The explorer of some runs and ledgers (`show.failures`); selections go to files in `folder`."""
-    return FailureExplorer(ExplorerState(collect(sources)), folder)
+    """The explorer of some runs and ledgers (`show.failures`); selections and failure records go to files in `folder`."""
+    return FailureExplorer(ExplorerState(collect(sources), hints=hints_by_source(sources)), folder)

@@ -17,6 +17,7 @@ from anthrolab.show.failure_sources import Source, run_source
 from anthrolab.show.failures import STATES, Failures, collect, counted_cases, failing_cases
 from anthrolab.show.measured import Measured
 from anthrolab.show.pages import asset, environment
+from anthrolab.show.records import hints_by_source
 
 MAX_BYTES = 12_000_000
 """Of dialogues and failures in a page; what does not fit is counted on it."""
@@ -93,10 +94,21 @@ def page_data(failures: Failures, max_bytes: int = MAX_BYTES) -> tuple[str, dict
     planned = failures.cases.group_by("number", "system", "state", maintain_order=True).len()
     head = _encoded({
         "sources": sources, "texts": texts(failures), "constraints": texts(failures, ""), "categories": CATEGORIES,
-        "states": STATES, "planned": list(planned.iter_rows()),
+        "states": STATES, "planned": list(planned.iter_rows()), "hints": _hints(failures),
     })  # fmt: skip
     data = b'{"head": %s, "cases": [%s]}' % (head, b",\n".join(cases))
     return data.decode("utf-8"), {"chats": chats, "cases": order.height - len(entries)}
+
+
+def _hints(failures: Failures) -> list[dict[str, str]]:
+    """For every source the suggested repair of each id that fails there."""
+    by_source = hints_by_source(failures.sources)
+    ids = failures.rows.group_by("source", maintain_order=True).agg(pl.col("id").unique().sort())
+    failing = dict(ids.iter_rows())
+    return [
+        {id: by_source[s.name].of(id, s.measured.rubric) for id in failing.get(s.name, ())} if s.measured else {}
+        for s in failures.sources
+    ]
 
 
 def _encoded(value: Any) -> bytes:

@@ -7,9 +7,12 @@ from typing import Any
 import polars as pl
 
 from anthrolab.bench.selection import Selected
+from anthrolab.loop.hints import Hints
+from anthrolab.loop.records import FailureRecord
 from anthrolab.show.beside import Case, beside_html, case_html, texts
 from anthrolab.show.failure_sources import FailuresError
 from anthrolab.show.failures import FACETS, Failures, chosen, counted_cases, facet_counts, failing_cases
+from anthrolab.show.records import found_records, suggestions_html
 
 PAGE = 100
 """Cases in one page of the list."""
@@ -27,7 +30,8 @@ class ExplorerState:
     """The explorer's state: what is asked for, the page of the list, the case that is shown, and the one beside it.
 
     asked: by facet (`failures.FACETS`); beside: source, system and sample that are to stand beside every case that has
-    them. `found` (failures) and `cases` (of these) follow from what is asked.
+    them. `found` (failures) and `cases` (of these) follow from what is asked. hints: by source, for suggested repairs
+    (`records.hints_by_source`); without them there are none.
     """
 
     failures: Failures
@@ -36,6 +40,7 @@ class ExplorerState:
     page: int = 0
     case: int | None = None
     beside: tuple[str, str, int] | None = None
+    hints: Mapping[str, Hints] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ask()
@@ -125,9 +130,15 @@ class ExplorerState:
         failing = set(self.found.filter(pl.col("case") == self.case).select("id", "message_index").iter_rows())
         key = [pl.col(name) == value for name, value in zip(("source", "system", "sample"), self.beside or (), strict=False)]
         same = self.failures.cases.filter(pl.col("case_id") == own["case_id"], pl.col("case") != self.case, *key)
+        suggested = suggestions_html(self.records(everything=False))
         if self.beside and same.height:
-            return beside_html(self.failures, own, same.row(0, named=True), failing)
-        return case_html(self.failures, own, failing)
+            return suggested + beside_html(self.failures, own, same.row(0, named=True), failing)
+        return suggested + case_html(self.failures, own, failing)
+
+    def records(self, *, everything: bool) -> list[FailureRecord]:
+        """The failure records of what is found in the case that is shown, or in every case."""
+        rows = self.found if everything else self.found.filter(pl.col("case") == pl.lit(self.case, pl.UInt32))
+        return found_records(self.failures, rows, self.hints) if self.hints else []
 
     def selected(self, *, everything: bool, note: str = "") -> list[Selected]:
         """The case that is shown, or every case that is found, as rows of a selection with what was found to fail there.

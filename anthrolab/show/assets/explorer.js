@@ -107,16 +107,17 @@
     shown.replaceChildren(...(judges ? [el("p", "al-judges", judges)] : []), el("div", "al-panes", ...panes));
   }
 
-  function finding(id, text, reason, by, partner, marked) {
+  function finding(id, text, reason, by, partner, marked, hint) {
     return el("li", (partner ? "partner-fault" : "fault") + (marked ? " chosen" : ""), el("b", "", id), " ", text || "",
       partner && el("i", "", " (partner's fault, not counted)"),
-      reason && el("span", "reason", el("span", "by", `${by}: `), zh("span", "", reason)));
+      reason && el("span", "reason", el("span", "by", `${by}: `), zh("span", "", reason)),
+      hint && el("span", "reason", el("span", "by", "suggested repair: "), zh("span", "", hint)));
   }
 
   function findingsAt(c, index, marked) {
     const judge = head.sources[c.number].judge;
     const own = c.fails.filter((f) => f[3] === index).map(([byGate, id, , , reason]) =>
-      finding(id, head.texts[id], reason, byGate ? "gate" : judge, false, marked(id, index)));
+      finding(id, head.texts[id], reason, byGate ? "gate" : judge, false, marked(id, index), head.hints[c.number][id]));
     const extra = (c.chat ? c.chat.extra : []).filter((f) => f[1] === index).map(([id, , text, reason, by, partner]) => finding(id, text, reason, by, partner, false));
     return own.length + extra.length ? el("ul", "findings", ...own, ...extra) : null;
   }
