@@ -170,7 +170,8 @@ def test_a_silence_keeps_a_text_that_came_with_it_and_is_a_silence() -> None:
 
 
 def test_a_summary_of_texts_from_before_a_repair_leaves_its_prompts_out() -> None:
-    dialogue, prompts = by_hand(*(Ask(speaker="b", now=AT, decision=SAID) for _ in range(3)))
+    silent = Decision(content="", at=AT, end=True)
+    dialogue, prompts = by_hand(*(Ask(speaker="b", now=AT, decision=silent) for _ in range(3)))
     folded = [replace(p, folded=8 * i) for i, p in enumerate(prompts)]
     found = samples_of(dialogue, folded, category="Sport", source="repaired", stale_from=8)
     assert [s.ask for s in found.samples] == [0, 1]
@@ -261,3 +262,15 @@ def test_the_prompts_of_a_run_over_http_are_those_of_the_first_requests_to_the_b
         assert own.samples == [s for s in found.samples if s.speaker == dialogue.evaluated_role]
     assert reasons["broken reply"] >= 1
     assert all(seen[what] >= 3 for what in ("asked twice", "with a draft", "with a summary", "neutralised")), seen
+
+
+def test_of_a_repaired_dialogue_only_what_went_out_or_was_silence_is_taken(library: Library) -> None:
+    entry = next(e for e in gold_entries(library, default_cards_dir()) if e.dialogue.dialogue_id == "gold-b01")
+    sent = {(m.speaker, m.content) for m in entry.dialogue.messages}
+    unsent = [
+        a for a in entry.dialogue.asks or [] if a.decision and not a.decision.end and (a.speaker, a.decision.content) not in sent
+    ]
+    taken = samples_of(entry.dialogue, entry.context.prompts(entry.dialogue), category="Sport", source="repaired", sides="both")
+    reason = "an unsent draft of a repaired dialogue, which nobody repaired"
+    assert unsent and taken.left_out[reason] == len(unsent)
+    assert all((s.speaker, json.loads(s.completion)["response"]["content"]) in sent for s in taken.samples if not s.silent)

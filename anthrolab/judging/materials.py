@@ -8,7 +8,7 @@ from string import Template
 
 from anthrolab.cards.persona import Persona
 from anthrolab.cards.scenario import Scenario
-from anthrolab.models.fence import boundary, fenced, quoted
+from anthrolab.models.fence import fenced, quoted
 from anthrolab.runtime.dialogue import Dialogue, other
 
 WINDOW = 5
@@ -78,10 +78,9 @@ def memory(dialogue: Dialogue) -> str:
 def windows(dialogue: Dialogue) -> list[str]:
     """For every evaluated turn its message and the five before it.
 
-    All carry the boundary of the whole chat, so that the prompts of one dialogue are alike up to the first message.
+    Each depends on these messages alone, so that a turn which a repair left as it was need not be asked about again.
     """
-    mark = boundary("CHAT", _chat(dialogue, 0, len(dialogue.messages)))
-    return [fenced("CHAT", _chat(dialogue, max(0, i - WINDOW), i + 1, i), mark) for i in dialogue.turns()]
+    return [fenced("CHAT", _chat(dialogue, max(0, i - WINDOW), i + 1, i)) for i in dialogue.turns()]
 
 
 def whole(dialogue: Dialogue) -> str:

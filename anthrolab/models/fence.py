@@ -50,19 +50,15 @@ def quoted(text: str) -> str:
     return neutralise(json.dumps(text, ensure_ascii=False))
 
 
-def boundary(label: str, lines: Sequence[str]) -> str:
-    """The boundary of a fence around these lines: a text that holds it cannot be written."""
-    return content_hash("\n".join([label, *map(neutralise, lines)]))
+def fenced(label: str, lines: Sequence[str]) -> str:
+    """The lines, neutralised, between an opening and a closing line with a boundary made from them: a text that holds it
+    cannot be written.
 
-
-def fenced(label: str, lines: Sequence[str], mark: str | None = None) -> str:
-    """The lines, neutralised, between an opening and a closing line with a boundary made from them.
-
-    `label` is ours (ASCII capitals), never part of the material. `mark`: the boundary of a larger fence that these
-    lines are part of, so that all its parts begin alike.
+    `label` is ours (ASCII capitals), never part of the material.
     """
-    mark = mark or boundary(label, lines)
-    return "\n".join([f"<<<{label} {mark}", *map(neutralise, lines), f"{label} {mark}>>>"])
+    inside = [neutralise(line) for line in lines]
+    mark = content_hash("\n".join([label, *inside]))
+    return "\n".join([f"<<<{label} {mark}", *inside, f"{label} {mark}>>>"])
 
 
 _DOUBTFUL = re.compile(f"[{_JOINERS}{''.join(_BLANK_LETTERS)}\ufe00-\ufe0f\U000e0100-\U000e01ef]")

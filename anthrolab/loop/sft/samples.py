@@ -25,7 +25,7 @@ from anthrolab.errors import AnthrolabError
 from anthrolab.files import whole_lines
 from anthrolab.loop.sft.control_tokens import control_token_in, without_control_tokens
 from anthrolab.runtime.asked import AskedPrompt
-from anthrolab.runtime.dialogue import STAMP, Decision, Dialogue, Speaker, other
+from anthrolab.runtime.dialogue import STAMP, Ask, Decision, Dialogue, Speaker, other
 
 Source = Literal["accepted", "repaired", "gold"]
 Sides = Literal["evaluated", "both"]
@@ -124,7 +124,8 @@ def samples_of(
     """Every decision of a dialogue as a sample; `prompts` are its `prompts_of`, `sides` whose decisions are wanted.
 
     A prompt stays as it was; one that spells a control token (a card or a skill does) is left out, and so is one whose
-    summary covers the message `stale_from` (from 0), which a repair has changed since. SftError if a speaker has no
+    summary covers the message `stale_from` (from 0), which a repair has changed since. Of a repaired dialogue only what went
+    out (or was silence) is taken: drafts that were dropped later were neither judged nor repaired. SftError if a speaker has no
     persona card.
     """
     personas = {side: participant.persona for side, participant in dialogue.speakers.items()}
@@ -135,7 +136,7 @@ def samples_of(
         own, partner = personas[ask.speaker], personas[other(ask.speaker)]
         if own is None or partner is None or dialogue.scenario is None:
             raise SftError(f"{dialogue.dialogue_id}: speakers or scenario have no card, so it gives no prompts; leave it out")
-        reason = _why_not(dialogue, prompt, sides, stale_from)
+        reason = _why_not(dialogue, prompt, source, sides, stale_from)
         if reason is not None:
             left_out[reason] += 1
             continue
@@ -195,7 +196,7 @@ def _read(path: Path, lines: Iterable[str]) -> Iterator[Sample]:
             raise SftError(f"{path}: line {number}: no sample ({type(e).__name__}: {e}); write the pool again") from e
 
 
-def _why_not(dialogue: Dialogue, prompt: AskedPrompt, sides: Sides, stale_from: int | None) -> str | None:
+def _why_not(dialogue: Dialogue, prompt: AskedPrompt, source: Source, sides: Sides, stale_from: int | None) -> str | None:
     ask = prompt.ask
     if sides == "evaluated" and ask.speaker != dialogue.evaluated_role:
         return "not the evaluated side"
@@ -203,8 +204,18 @@ def _why_not(dialogue: Dialogue, prompt: AskedPrompt, sides: Sides, stale_from: 
         return "broken reply" if ask.error else "no decision in the log"
     if stale_from is not None and prompt.folded > stale_from:
         return "its summary is of a text that was repaired"
+    if source == "repaired" and not _silent_or_sent(dialogue, ask):
+        return "an unsent draft of a repaired dialogue, which nobody repaired"
     token = _token_in_z(prompt.system) or control_token_in(prompt.user) or control_token_in(dialogue.speakers[ask.speaker].name)
     return f"the prompt spells the control token {token}" if token else None
+
+
+def _silent_or_sent(dialogue: Dialogue, ask: Ask) -> bool:
+    """Whether a decision was to say nothing, or went out as it was."""
+    made = ask.decision
+    if made is None or made.end or not made.content.strip():
+        return True
+    return any((m.speaker, m.content) == (ask.speaker, made.content) and m.at >= made.at for m in dialogue.messages)  # a pace may delay it
 
 
 @lru_cache(maxsize=256)  # the same for all asks of a speaker in a dialogue
