@@ -140,4 +140,6 @@ class Loop:
                 raise LoopError(f"{self.path}: holds other files ({foreign[0]}); give the loop a folder of its own")
         busy = LoopError(f"{self.path}: another anthrolab command works here; wait for it or use another folder")
         with only_one(self.path, busy):
+            for left in self.path.rglob(".*.tmp"):  # of a writer that was killed; nobody else writes here now
+                left.unlink()
             yield
