@@ -8,10 +8,11 @@ from anthrolab.bench.cases import select_cases
 from anthrolab.cards.library import default_cards_dir, load_library
 from anthrolab.cards.skill import SKILLS, SkillName, default_skills_dir, load_skills
 from anthrolab.files import append_line, content_hash, write_atomic
-from anthrolab.loop.ab import Outcome, SkillTest, compare, sentences, verdict_of
+from anthrolab.loop.ab import SkillTest
 from anthrolab.loop.attribution import attribute, failures_of
 from anthrolab.loop.evolution import evidence_of
 from anthrolab.loop.folder import Loop, LoopSettings
+from anthrolab.loop.paired import Outcome, compare, sentences, verdict_of
 from anthrolab.loop.records import RECORDS, FailureRecord, write_records
 from anthrolab.loop.skill_files import Evolution, Rollback, begin_skills, keep_evolution, mend_skills, newest_pins
 

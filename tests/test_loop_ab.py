@@ -13,23 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anthrolab.cards.library import default_cards_dir, load_library
-from anthrolab.loop.ab import (
+from anthrolab.loop.ab import SkillTest, read_ab, run_ab
+from anthrolab.loop.filter import Filtered, FilterResult
+from anthrolab.loop.folder import Loop, LoopError
+from anthrolab.loop.paired import (
     EXACT,
     LEAST_BINDINGS,
     Outcome,
     Quantity,
-    SkillTest,
     compare,
     holm,
     outcome_of,
-    read_ab,
-    run_ab,
     sentences,
     sign_flip_p,
     verdict_of,
 )
-from anthrolab.loop.filter import Filtered, FilterResult
-from anthrolab.loop.folder import Loop, LoopError
 from anthrolab.loop.skill_files import history
 from anthrolab.models.scripted import Answer, Call, Served, serve
 from anthrolab.runtime.dialogue import Dialogue, Participant

@@ -13,14 +13,13 @@ from markupsafe import Markup
 
 from anthrolab.errors import AnthrolabError
 from anthrolab.loop.folder import Loop, LoopError
+from anthrolab.show.loop_view import read_loop
 from anthrolab.show.notebooks import run_notebooks
+from anthrolab.show.skill_diffs import diff_lines, diffs_html
 from anthrolab.show.skills import (
     ab_table,
     became,
-    diff_lines,
-    diffs_html,
     failures_table,
-    read_loop,
     rounds_figure,
     rounds_table,
     skills_figure,

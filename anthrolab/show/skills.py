@@ -1,145 +1,31 @@
 """What a loop did to its skills: what each round came to, every version beside the one before it, and whether it helped."""
 
-import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import SequenceMatcher
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import polars as pl
 from markupsafe import Markup
 
 from anthrolab.cards.skill import SKILL_CHARS, SKILLS, SkillName
-from anthrolab.files import whole_lines, write_atomic
-from anthrolab.loop.ab import SkillTest, read_ab
+from anthrolab.files import write_atomic
+from anthrolab.loop.ab import SkillTest
 from anthrolab.loop.attribution import SKILL_OF_CONSTRAINT, SKILL_OF_DIMENSION, attribute
 from anthrolab.loop.filtering import STATUSES
-from anthrolab.loop.folder import Loop, LoopError
-from anthrolab.loop.records import RECORDS, FailureRecord, read_records
-from anthrolab.loop.skill_files import Evolution, Version, history, read_evolution
+from anthrolab.loop.skill_files import Evolution
 from anthrolab.show.figures import GRID, STRONG, figure_html, styled
+from anthrolab.show.loop_view import LoopView
 from anthrolab.show.pages import asset, environment
+from anthrolab.show.skill_diffs import diffs_html
 from anthrolab.show.tables import NO_VALUE, PrintedTable, as_html, plain_table
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-T = TypeVar("T")
-
-SIMILAR = 0.4
-"""From this likeness (0 to 1) two lines are shown as one that was changed."""
-
 NO_TEST = "The curves are on other draws of chats every round, and mostly on bindings that the skills were mended for. They are no test; the A/B is."
 MANY = "All A/Bs of a loop are on the same held-back bindings: the more of them, the likelier that one finds something by chance."
 NOTHING = "No round of this loop has come to its skills yet: their texts are those that it began with."
-
-CSS = """
-.al-skill { font: 14px/1.6 "Segoe UI", Roboto, "Helvetica Neue", Arial, "Liberation Sans", "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", sans-serif; color: #1d2530; max-width: 980px; margin: 14px 0 26px; }
-.al-skill h4 { font-size: 15px; margin: 0 0 2px; }
-.al-skill .where { color: #45505c; font-size: 13px; margin: 0 0 6px; }
-.al-skill ul { margin: 2px 0 8px; }
-.al-skill .lines { font-family: "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", sans-serif; border: 1px solid #d5dbe2; border-radius: 4px; overflow: hidden; }
-.al-skill .lines p { margin: 0; padding: 2px 10px 2px 30px; text-indent: -18px; min-height: 1.6em; max-width: none; overflow-wrap: anywhere; background: #fff; }
-.al-skill .lines .old { background: #fdecea; } .al-skill .lines .new { background: #e7f6ec; }
-.al-skill .lines b { display: inline-block; width: 18px; text-indent: 0; font-weight: 400; color: #667; }
-.al-skill del { background: #f5b5ae; text-decoration: line-through; } .al-skill ins { background: #a5dfb9; text-decoration: none; }
-"""
-
-DIFFS = """{% if css %}<style>{{ css }}</style>{% endif %}
-{% for part in parts %}
-<section class="al-skill">
-<h4>{{ part.title }}</h4>
-<p class="where">{{ part.origin }}; {{ part.size }}{% if part.reason %}. {{ part.reason }}{% endif %}</p>
-{% if part.evidence %}<p class="where">Failures behind it: {% for e in part.evidence %}{{ e.box }} {{ e.count }} times in {{ e.dialogues }} dialogues{{ "; " if not loop.last }}{% endfor %}</p>{% endif %}
-{% if part.changes %}<p class="where">What the writer says it changed:</p><ul>{% for change in part.changes %}<li>{{ change }}</li>{% endfor %}</ul>{% endif %}
-<div class="lines" lang="zh-CN">{% for kind, html in part.lines %}<p class="{{ kind }}"><b>{{ {"same": "\u00a0", "old": "−", "new": "+"}[kind] }}</b>{{ html }}</p>{% endfor %}</div>
-</section>
-{% else %}
-<p>{{ nothing }}</p>
-{% endfor %}
-"""
-
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<link rel="icon" href="data:,">
-<title>{{ title }}</title>
-<style>{{ css }}</style>
-<script>{{ plotly }}</script>
-</head>
-<body>
-<h1>{{ title }}</h1>
-{% for line in banners %}<p class="banner partial">{{ line }}</p>{% endfor %}
-<h2>Rounds</h2>
-<div class="table numbers">{{ rounds }}</div>
-<p>{{ no_test }}</p>
-<div class="figure">{{ curves }}</div>
-<h2>Failures</h2>
-<div class="table numbers">{{ failures }}</div>
-<div class="figure">{{ by_skill }}</div>
-<h2>Did the new skills help?</h2>
-{% if tests | length > 1 %}<p>{{ many }}</p>{% endif %}
-{% for table in tests %}<div class="table numbers">{{ table }}</div>{% else %}<p>There is no A/B yet. Make one: anthrolab loop ab LOOP --round N</p>{% endfor %}
-<h2>Versions</h2>
-<div class="table">{{ versions }}</div>
-{{ diffs }}
-</body>
-</html>
-"""
-
-
-@dataclass(frozen=True)
-class RoundView:
-    """One round. statuses: dialogues by status, of bindings that teach and (`held_back`) of those that do not; None where
-    nothing is filtered yet. repairs: by outcome. records: failures. evolution: what it did to the skills, if it came to that."""
-
-    number: int
-    statuses: Mapping[str, int] | None
-    held_back: Mapping[str, int]
-    repairs: Mapping[str, int]
-    records: Sequence[FailureRecord]
-    evolution: Evolution | None
-
-    @property
-    def taught_by(self) -> int:
-        """Dialogues that teach."""
-        return sum((self.statuses or {}).values())
-
-
-@dataclass(frozen=True)
-class LoopView:
-    """A loop as it is shown. records of held-back bindings are in no round; tests: the A/Bs by round."""
-
-    name: str
-    rounds: Sequence[RoundView]
-    versions: Sequence[Version]
-    tests: Mapping[int, SkillTest]
-
-
-def read_loop(path: Path) -> LoopView:
-    """What is there of a loop; LoopError for a folder that is none, or that holds no round."""
-    loop = Loop(path)
-    held_back = set(loop.settings().held_back)
-    numbers = loop.rounds()
-    if not numbers:
-        raise LoopError(f"{path}: holds no round yet; run: anthrolab loop run {path}")
-    rounds = []
-    for number in numbers:
-        folder = loop.round_dir(number)
-        done = _values(folder / "filtered.jsonl", lambda row: (row.get("binding") in held_back, str(row["filter_result"]["status"])))
-        counts = [Counter(status for is_back, status in done if is_back is back) for back in (False, True)]
-        repairs = Counter(_values(folder / "repairs.jsonl", lambda row: str(row["outcome"])))
-        records = read_records(folder / RECORDS) if (folder / RECORDS).exists() else []
-        own = [r for r in records if r.binding not in held_back]
-        filtered = (folder / "filtered.jsonl").exists()
-        rounds.append(RoundView(number, counts[0] if filtered else None, counts[1], repairs, own, read_evolution(loop, number)))
-    tests = {number: test for number in numbers if (test := read_ab(loop, number)) is not None}
-    return LoopView(loop.name, rounds, history(loop), tests)
-
 
 def rounds_table(view: LoopView) -> PrintedTable:
     """What every round came to; dialogues of held-back bindings stand apart."""
@@ -239,48 +125,13 @@ def skills_figure(view: LoopView) -> "Figure":
     return figure
 
 
-def diffs_html(view: LoopView, *, style: bool = True) -> str:
-    """Every version beside the one that it replaced: what went is red, what came is green; everything is escaped."""
-    by_key = {(v.skill.name, v.skill.version): v for v in view.versions}
-    evolutions = {r.number: r.evolution for r in view.rounds if r.evolution}
-    parts = []
-    for v in view.versions:
-        before = v.made_from if v.origin == "evolved" else f"v{int(v.skill.version[1:]) - 1}"
-        old = by_key.get((v.skill.name, before or ""))
-        if v.origin == "given" or old is None:
-            continue
-        evolution = evolutions.get(v.round or 0)
-        parts.append({
-            "title": f"{v.skill.name}: {old.skill.version} to {v.skill.version}", "origin": f"round {v.round}" if v.round else f"{v.origin}{f' to {v.made_from}' if v.made_from else ''}", "reason": v.reason,
-            "size": f"{len(old.skill.text)} to {len(v.skill.text)} of at most {SKILL_CHARS} characters",
-            "changes": evolution.changes if evolution else [], "evidence": evolution.evidence if evolution else [], "lines": diff_lines(old.skill.text, v.skill.text),
-        })  # fmt: skip
-    return environment().from_string(DIFFS).render(css=Markup(CSS) if style else "", parts=parts, nothing="No skill has a second version.")
-
-
-def diff_lines(old: str, new: str) -> list[tuple[str, Markup]]:
-    """The lines of two texts as (kind, HTML): same, old or new. In a line that was changed, what went is in <del> and what
-    came in <ins>."""
-    a, b = old.split("\n"), new.split("\n")
-    found: list[tuple[str, Markup]] = []
-    for kind, i1, i2, j1, j2 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        if kind == "equal":
-            found += [("same", Markup.escape(line)) for line in a[i1:i2]]
-            continue
-        for one, two in _paired(a[i1:i2], b[j1:j2]):
-            went, came = _marked(one, two)
-            found += [("old", went)] if one is not None else []
-            found += [("new", came)] if two is not None else []
-    return found
-
-
 def write_skills_page(view: LoopView, out: Path) -> Path:
     """Write everything as one page that opens offline; returns its path. The same loop gives the same bytes."""
     from plotly.offline import get_plotlyjs
 
     html = [Markup(as_html(t)) for t in (rounds_table(view), failures_table(view), versions_table(view), *map(ab_table, view.tests.values()))]
-    page = environment().from_string(PAGE).render(
-        title=f"anthrolab skills: {view.name}", css=Markup(asset("report.css") + CSS), plotly=Markup(get_plotlyjs()), no_test=NO_TEST, many=MANY,
+    page = environment().get_template("skills.html").render(
+        title=f"anthrolab skills: {view.name}", css=Markup(asset("report.css") + asset("skills.css")), plotly=Markup(get_plotlyjs()), no_test=NO_TEST, many=MANY,
         banners=[] if any(r.evolution for r in view.rounds) else [NOTHING], rounds=html[0], failures=html[1], versions=html[2], tests=html[3:],
         curves=Markup(figure_html(rounds_figure(view), "figure-rounds")), by_skill=Markup(figure_html(skills_figure(view), "figure-skills")),
         diffs=Markup(diffs_html(view, style=False)),
@@ -303,33 +154,6 @@ def _curves(numbers: Sequence[int], lines: Mapping[str, Sequence[float | None]],
     figure.update_yaxes(title_text=title, rangemode="tozero", showgrid=True, gridcolor=GRID)
     figure.update_xaxes(type="category")
     return figure
-
-
-def _paired(old: Sequence[str], new: Sequence[str]) -> list[tuple[str | None, str | None]]:
-    """The lines of a changed passage, in order, like ones beside each other."""
-    like = [(SequenceMatcher(None, a, b, autojunk=False).ratio(), -i, -j) for i, a in enumerate(old) for j, b in enumerate(new)]
-    if not like or max(like)[0] < SIMILAR:
-        return [*((line, None) for line in old), *((None, line) for line in new)]
-    _, i, j = max(like)
-    return [*_paired(old[:-i], new[:-j]), (old[-i], new[-j]), *_paired(old[1 - i :], new[1 - j :])]
-
-
-def _marked(old: str | None, new: str | None) -> tuple[Markup, Markup]:
-    if old is None or new is None:
-        return Markup.escape(old or ""), Markup.escape(new or "")
-    went, came = Markup(), Markup()
-    for kind, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        went += Markup.escape(old[i1:i2]) if kind == "equal" or i1 == i2 else Markup("<del>{}</del>").format(old[i1:i2])
-        came += Markup.escape(new[j1:j2]) if kind == "equal" or j1 == j2 else Markup("<ins>{}</ins>").format(new[j1:j2])
-    return went, came
-
-
-def _values(path: Path, of: Callable[[Any], T]) -> list[T]:
-    """What `of` takes from each line of a JSONL file; none if there is no file."""
-    try:
-        return [of(json.loads(line)) for line in whole_lines(path)] if path.exists() else []
-    except (ValueError, KeyError, TypeError, AttributeError) as e:
-        raise LoopError(f"{path}: a line cannot be read ({e!r}); remove the file and give the loop's command again") from e
 
 
 def _number(value: float | None, scale: int, sign: str = "") -> str:
