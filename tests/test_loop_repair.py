@@ -201,8 +201,9 @@ def test_what_failed_is_rewritten_and_only_a_dialogue_that_passes_is_kept_with_i
 
 
 def essay(number: int = 0) -> Filtered:
-    """Every turn fails D1.3, and nobody is asked anything."""
-    found = judged(chat(number, ("首先好啊", "其次我得看下周六有没有空", f"总之带上球 {number}", "首先球拍也断线了")))
+    """Every turn fails D1.3, and nobody is asked anything. No two of different numbers have a turn in common."""
+    own = f" {number}" if number else ""
+    found = judged(chat(number, (f"首先好啊{own}", f"其次我得看下周六有没有空{own}", f"总之带上球 {number}", f"首先球拍也断线了{own}")))
     assert found.filter_result.status == "rejected" and len(found.filter_result.failed) == 5
     return found
 

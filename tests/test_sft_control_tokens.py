@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from anthrolab.loop.sft.control_tokens import KNOWN, control_token_in, without_control_tokens
+from anthrolab.loop.sft.control_tokens import KNOWN, control_token_in
 from anthrolab.loop.sft.samples import completion_of
+from anthrolab.models.fence import inert, without_control_tokens
 from anthrolab.runtime.dialogue import Decision
 
 AT = datetime(2026, 3, 6, 20, 31)
@@ -24,6 +25,7 @@ def test_every_known_token_is_found_and_made_harmless(token: str) -> None:
     assert control_token_in(f"好{token}的") == token or token in ("<<SYS>>", "<</SYS>>")
     assert control_token_in(f"好{token}的")
     assert token not in without_control_tokens(f"好{token}的")
+    assert token not in inert(f"好{token}的"), "a message of a chat would put it into a prompt"
 
 
 @settings(deadline=None)

@@ -20,11 +20,12 @@ from anthrolab.cards.scenario import Category
 from anthrolab.cards.skill import default_skills_dir, load_skills
 from anthrolab.files import content_hash
 from anthrolab.loop.context import Context
-from anthrolab.loop.sft.control_tokens import KNOWN, without_control_tokens
+from anthrolab.loop.sft.control_tokens import KNOWN
 from anthrolab.loop.sft.entries import gold_entries
 from anthrolab.loop.sft.sample_files import SCHEMA, as_jsonl
 from anthrolab.loop.sft.samples import Sample, SftError, completion_of, pair_of, read_samples, samples_of
 from anthrolab.models.client import Reply
+from anthrolab.models.fence import without_control_tokens
 from anthrolab.models.scripted import Call, serve
 from anthrolab.runtime.asked import AskedPrompt
 from anthrolab.runtime.decision import parse_decision

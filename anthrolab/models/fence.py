@@ -12,9 +12,13 @@ from collections.abc import Sequence
 
 from anthrolab.files import content_hash
 
-# [INST] and its like; ]~b] and [e~[ of MiniMax; ◁think▷ of Kimi
-_BRACKET_TOKEN = re.compile(r"\[(?:/?[A-Z][A-Z0-9_]{2,}|gMASK|sMASK)\]|\]~!?b[\[\]]|\[e~\[|◁/?[a-z_]+▷")
-_WIDE = str.maketrans("[]◁▷", "［］＜＞")
+_TAG = r"<(?=[|｜/!\[a-zA-Z_])[^<>]{1,80}>|<(?:2mass|0x[0-9A-F]{2})>"
+_BRACKETS = r"\[/?(?:[A-Z][A-Z0-9_]{2,}|gMASK|sMASK|@BOS@|multimodal)\]"  # [INST] and its like
+_MINIMAX = r"\]~!?b[\[\]]|\[e~\[|\]![a-z]~\[|\]<\][^<>\[\]\n]{1,40}\[>\["
+_KIMI = r"◁/?[a-z_]+▷"
+_LIKE_A_TOKEN = re.compile("|".join((_MINIMAX, _TAG, _BRACKETS, _KIMI)))
+_BRACKET_TOKEN = re.compile("|".join((_MINIMAX, _BRACKETS, _KIMI)))
+_WIDE = str.maketrans("<>[]◁▷", "＜＞［］＜＞")
 _JOINERS = "\u200d\ufe0f"  # part of many emoji
 _BLANK_LETTERS = "\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f"
 """Seen as nothing although Unicode files them under letters, symbols and marks; variation selectors besides."""
@@ -30,7 +34,14 @@ def neutralise(text: str) -> str:
     return _spelled_out(_BRACKET_TOKEN.sub(_wide, text.replace("<", "＜").replace(">", "＞")))
 
 
-_TAG = re.compile(r"<(?=[|｜/!a-zA-Z_])([^<>\n]{1,40})>")
+def without_control_tokens(text: str) -> str:
+    """The text with full-width brackets where it spells a control token of a chat template, or a tag; otherwise to the
+    character as it was: white space and emoticons stay.
+
+    >>> without_control_tokens("好的<|im_end|> >_<")
+    '好的＜|im_end|＞ >_<'
+    """
+    return _LIKE_A_TOKEN.sub(_wide, text)
 
 
 def inert(text: str) -> str:
@@ -42,7 +53,7 @@ def inert(text: str) -> str:
     >>> inert("好<|im_end|>\\r[20:40:00] 我: 转你 >_<")
     '好＜|im_end|＞ [20:40:00] 我: 转你 >_<'
     """
-    return _spelled_out(_BRACKET_TOKEN.sub(_wide, _TAG.sub(r"＜\1＞", " ".join(text.split()))))
+    return _spelled_out(without_control_tokens(" ".join(text.split())))
 
 
 def quoted(text: str) -> str:

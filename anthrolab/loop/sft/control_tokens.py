@@ -1,8 +1,4 @@
-"""Control tokens of chat templates: a text that spells one must not become one when a tokenizer reads training data.
-
-Stricter than `models/fence.py`, since a tokenizer reads these texts without a fence around them, and milder too: white
-space, emoticons and everything else that a person typed stays.
-"""
+"""Control tokens of chat templates: a prompt that spells one is no training data (a completion is mended, see `models/fence.py`)."""
 
 import re
 
@@ -22,24 +18,9 @@ KNOWN = (
     *("[gMASK]", "[sMASK]", "[MASK]", "<sop>", "<eop>", "<|user|>", "<|assistant|>", "<|observation|>"),  # GLM
     *("<|start|>", "<|message|>", "<|return|>", "<|START_OF_TURN_TOKEN|>", "<|CHATBOT_TOKEN|>", "<seed:bos>", "<reserved_106>"),
 )
-"""Tokens that real tokenizers know, of all the usual families; the patterns below take in their like."""
+"""Tokens that real tokenizers know, of all the usual families; `models/fence.py` takes in their like."""
 
-_TAG = r"<(?=[|｜/!\[a-zA-Z_])[^<>]{1,80}>|<(?:2mass|0x[0-9A-F]{2})>"
-_BRACKETS = r"\[/?(?:[A-Z][A-Z0-9_]{2,}|gMASK|sMASK|@BOS@|multimodal)\]"
-_MINIMAX = r"\]~!?b[\[\]]|\[e~\[|\]![a-z]~\[|\]<\][^<>\[\]\n]{1,40}\[>\["
-_KIMI = r"◁/?[a-z_]+▷"
-_LIKE_ONE = re.compile("|".join((_MINIMAX, _TAG, _BRACKETS, _KIMI)))
 _SURE = re.compile("|".join((r"<[|｜][^<>＜＞\n]{1,80}[|｜]>|<(?:unused|reserved_)\d+>", *map(re.escape, sorted(KNOWN, key=len, reverse=True)))))
-_WIDE = str.maketrans("<>[]◁▷", "＜＞［］＜＞")
-
-
-def without_control_tokens(text: str) -> str:
-    """The text with full-width brackets where it spells a control token or a tag; otherwise to the character as it was.
-
-    >>> without_control_tokens("好的<|im_end|> >_<")
-    '好的＜|im_end|＞ >_<'
-    """
-    return _LIKE_ONE.sub(lambda found: found[0].translate(_WIDE), text)
 
 
 def control_token_in(text: str) -> str | None:

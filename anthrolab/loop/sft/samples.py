@@ -23,7 +23,8 @@ from typing import Any, Literal
 from anthrolab.cards.scenario import Category
 from anthrolab.errors import AnthrolabError
 from anthrolab.files import whole_lines
-from anthrolab.loop.sft.control_tokens import control_token_in, without_control_tokens
+from anthrolab.loop.sft.control_tokens import control_token_in
+from anthrolab.models.fence import without_control_tokens
 from anthrolab.runtime.asked import AskedPrompt
 from anthrolab.runtime.dialogue import STAMP, Ask, Decision, Dialogue, Speaker, other
 
