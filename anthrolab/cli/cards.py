@@ -6,10 +6,10 @@ from typing import Annotated, Optional
 
 import typer
 
-from anthrolab.cli.options import say, side
+from anthrolab.cli.options import Cache, Deadline, MaxCost, Systems, effort, say, side
 from anthrolab.errors import AnthrolabError
 
-app = typer.Typer(no_args_is_help=True, help="Check, import and export cards; write their JSON Schemas and the gold dialogues.")
+app = typer.Typer(no_args_is_help=True, help="Check, draft, import and export cards; write their JSON Schemas and the gold dialogues.")
 
 
 @app.command("check")
@@ -57,6 +57,37 @@ def cards_schema(out: Annotated[Path, typer.Option(help="Folder for the *.schema
 
     for path in write_schemas(out):
         typer.echo(path)
+
+
+@app.command("draft")
+def cards_draft(
+    writer: Annotated[str, typer.Option(help="The chat system that writes.")],
+    out: Annotated[Path, typer.Option(help="Folder for the cards; the same command goes on in it.")],
+    personas: Annotated[int, typer.Option(help="Personas to have.")] = 261,
+    scenarios: Annotated[int, typer.Option(help="Scenarios to have.")] = 334,
+    bindings: Annotated[Optional[int], typer.Option(help="Directed pairs (default: 400 to 334 scenarios, as in the paper).")] = None,
+    quotas: Annotated[Optional[Path], typer.Option(help="YAML file of other shares (default: those of the paper's Table 1).")] = None,
+    seed: Annotated[int, typer.Option(help="Another plan with the same shares.")] = 0,
+    attempts: Annotated[int, typer.Option(help="Drafts of one card before its slot is left open.")] = 3,
+    systems: Systems = None,
+    cache: Cache = None,
+    max_cost: MaxCost = None,
+    deadline: Deadline = 60,
+) -> None:
+    """Have a model draft personas and scenarios to quotas; a draft that the linter or its quota refuses comes again with the reasons.
+
+    Exit code 1 if a card is still to be had, 2 if the writer cannot be asked. What became of every draft: OUT/.drafting/report.json.
+
+    Example: anthrolab cards draft --writer qwen-72b --out pool --personas 20 --scenarios 24
+    """
+    from anthrolab.loop.drafting.drafting import draft_cards
+
+    counts = draft_cards(
+        out, writer, personas=personas, scenarios=scenarios, bindings=bindings, quotas_file=quotas, seed=seed, attempts=attempts,
+        systems_file=systems, effort=effort(out, cache, max_cost, deadline), progress=say,
+    )  # fmt: skip
+    if not counts.complete:
+        raise typer.Exit(1)
 
 
 @app.command("import")
