@@ -1,5 +1,6 @@
 """The acceptance filter: exactly its definition, and nothing unassessed ever counts as passed."""
 
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from anthrolab.judging.l0 import L0Result
 from anthrolab.judging.l0.result import SEVERITY, Violation
 from anthrolab.judging.rubric import Rubric, load_rubric
 from anthrolab.judging.verdict import BoxVerdict, L0Answer, TurnVerdict, Verdict
-from anthrolab.loop.filter import Filtered, Lineage, Thresholds, filter_dialogue
+from anthrolab.loop.filter import PAPER, Filtered, FilterResult, Lineage, Thresholds, filter_dialogue
 from anthrolab.loop.filtering import FilteredError, counted, filter_run, read_filtered, write_filtered
+from anthrolab.runtime.dialogue import Dialogue, Message, Participant
 from anthrolab.show.acceptance import acceptance_table
 from anthrolab.show.measured import load_measured
 from tests.runs_for_tests import make_run
@@ -38,6 +40,17 @@ def verdict(turns: list[dict[str, bool | None]], whole: dict[str, bool | None], 
         ],
         dialogue=[box(i, whole.get(i, True)) for i in WHOLE],
     )  # fmt: skip
+
+
+def chat(turns: int) -> Dialogue:
+    """The evaluated turns are messages 2, 4, 6, ..."""
+    at = datetime(2026, 3, 6, 20, 31)
+    said = [Message(speaker="a" if i and i % 2 == 0 else "b", content=f"第{i}句", at=at, opener=i == 0) for i in range(2 * turns + 1)]
+    return Dialogue(dialogue_id="d", evaluated_role="a", speakers={"a": Participant(name="甲"), "b": Participant(name="乙")}, messages=said)
+
+
+def filtered(gate: L0Result, v: Verdict | None, thresholds: Thresholds = PAPER) -> FilterResult:
+    return filter_dialogue(chat(len(v.turns) if v else 1), gate, v, RUBRIC, thresholds)
 
 
 def literal(gate: L0Result, v: Verdict, rubric: Rubric, t: Thresholds) -> str:
@@ -79,7 +92,7 @@ def test_accepted_is_exactly_the_definition(
     gate = L0Result(False, "fatal", (FATAL,), (), CLEAN.executed) if fatal else CLEAN
     l0 = [L0Answer(id=by_judge, violated=True, message_index=2, reason="x")] if by_judge else []
     v, limits = verdict(turns, whole, l0), Thresholds(dialogue=dialogue, turn=turn)
-    result = filter_dialogue(gate, v, RUBRIC, limits)
+    result = filtered(gate, v, limits)
     assert result.status == literal(gate, v, RUBRIC, limits)
     assert (result.final_score is None) == (result.status == "undecided")
     assert result.final_score == 0 if result.status == "invalid" else True
@@ -91,30 +104,54 @@ def test_s_turn_of_exactly_nine_tenths_is_not_above_it() -> None:
     dims = {d: [b for b in LOCAL if b.startswith(d)] for d in ("D1", "D2", "D3", "D4", "D5")}
     turns: list[dict[str, bool | None]] = [dict.fromkeys(dims[d], False) for d in dims]
     exactly = verdict(turns + [{}] * 5, {})
-    result = filter_dialogue(CLEAN, exactly, RUBRIC)
+    result = filtered(CLEAN, exactly)
     assert result.turn_score == 0.9 and result.status == "rejected" and result.why == "S_turn 0.9000 is not above 0.9"
-    assert filter_dialogue(CLEAN, verdict(turns + [{}] * 6, {}), RUBRIC).status == "accepted"
+    assert filtered(CLEAN, verdict(turns + [{}] * 6, {})).status == "accepted"
 
 
 def test_one_unanswered_box_makes_a_perfect_dialogue_undecided_and_says_why() -> None:
-    result = filter_dialogue(CLEAN, verdict([{}, {"D3.1": None}], {}), RUBRIC)
+    result = filtered(CLEAN, verdict([{}, {"D3.1": None}], {}))
     assert result.status == "undecided" and result.grade is None and result.final_score is None
     assert result.why == "64 of 65 checkboxes have an answer (no_rule 1)"
-    assert filter_dialogue(CLEAN, None, RUBRIC).why == "not judged"
+    assert filtered(CLEAN, None).why == "not judged"
 
 
 def test_one_failed_box_of_the_whole_dialogue_rejects_it() -> None:
-    result = filter_dialogue(CLEAN, verdict([{}], {"E4.2": False}), RUBRIC)
+    result = filtered(CLEAN, verdict([{}], {"E4.2": False}))
     assert result.status == "rejected" and [f.id for f in result.failed] == ["E4.2"]
     assert result.dimensions["E4"] == 0.8 and result.dimensions["D1"] == 1.0
     assert result.unexecuted == ["L0-07", "L0-09", "L0-10"]
 
 
 def test_who_says_nothing_is_invalid_and_major_violations_are_kept_for_diagnosis_only() -> None:
-    assert filter_dialogue(L0Result(False, "no_turns", (), (), ()), None, RUBRIC).why == "the evaluated role said nothing"
+    assert filtered(L0Result(False, "no_turns", (), (), ()), None).why == "the evaluated role said nothing"
     major = L0Result(True, None, (Violation("L0-08", 4, "洗好了"),), (), CLEAN.executed)
-    result = filter_dialogue(major, verdict([{}], {}), RUBRIC)
+    result = filtered(major, verdict([{}], {}))
     assert result.status == "accepted" and [(b.id, b.severity, b.by) for b in result.violations] == [("L0-08", "major", "rules")]
+
+
+@pytest.mark.parametrize("fatal", ["L0-06", "L0-09"])
+def test_a_fatal_constraint_that_the_judge_was_asked_about_and_did_not_answer_leaves_it_undecided(fatal: str) -> None:
+    v = verdict([{}], {}, [L0Answer(id=fatal, unassessed="bad_message"), L0Answer(id="L0-10", unassessed="parse_error")])
+    result = filtered(CLEAN, v)
+    assert result.status == "undecided" and result.why == f"the judge gave no usable answer about {fatal}"
+    major = verdict([{}], {}, [L0Answer(id="L0-10", unassessed="parse_error")])
+    assert filtered(CLEAN, major).status == "accepted"
+
+
+def test_a_verdict_without_a_card_or_a_box_accepts_nothing() -> None:
+    v = verdict([{}, {}], {})
+    assert filter_dialogue(chat(3), CLEAN, v, RUBRIC).why == "2 cards for 3 evaluated turns"
+    bare = v.model_copy(update={"turns": [t.model_copy(update={"boxes": t.boxes[:1]}) for t in v.turns], "dialogue": v.dialogue[:1]})
+    result = filter_dialogue(chat(2), CLEAN, bare, RUBRIC)
+    assert result.status == "undecided" and "has not the rubric's checkboxes" in result.why
+    assert filter_dialogue(chat(2), CLEAN, v.model_copy(update={"rubric": "0" * 16}), RUBRIC).status == "undecided"
+
+
+def test_fields_that_somebody_added_stay_where_they_are() -> None:
+    dialogue = Dialogue.model_validate({**chat(1).model_dump(mode="json"), "my_extra": 1})
+    one = Filtered.of(dialogue, filtered(CLEAN, verdict([{}], {})))
+    assert Filtered.model_validate_json(one.to_line()) == one and one.bare().to_line() == dialogue.to_line() and '"my_extra":1' in one.to_line()
 
 
 @pytest.mark.parametrize("bad", [{"turn": 1.0}, {"turn": -0.1}, {"dialogue": 1.1}, {"dialogue": float("nan")}, {"dialog": 1.0}])
@@ -126,13 +163,13 @@ def test_thresholds_that_make_no_sense_are_refused(bad: dict[str, float]) -> Non
 def test_a_run_is_filtered_by_the_judge_that_judged_it(tmp_path: Path) -> None:
     library = load_library(default_cards_dir())
     run = Run(make_run(tmp_path / "r", answers_all=True))
-    filtered = filter_run(run, "rules", library, RUBRIC)
+    found = filter_run(run, "rules", library, RUBRIC)
     # made by hand: 12 cases, the last one failed; a box of the whole dialogue fails in every valid one; the gate here is the real one
-    assert len(filtered) == 11 and counted(filtered)["accepted"] == 0
-    assert {f.filter_result.status for f in filtered} <= {"rejected", "invalid", "undecided"} and counted(filtered)["rejected"] > 0
+    assert len(found) == 11 and counted(found)["accepted"] == 0
+    assert {f.filter_result.status for f in found} <= {"rejected", "invalid", "undecided"} and counted(found)["rejected"] > 0
     path = tmp_path / "filtered.jsonl"
-    write_filtered(path, filtered)
-    assert read_filtered(path) == filtered
+    write_filtered(path, found)
+    assert read_filtered(path) == found
     assert [f.bare().to_line() for f in read_filtered(path)] == [d.to_line() for d in run.dialogues().values()]
     path.write_text(path.read_text(encoding="utf-8") + '{"dialogue_id": 3}\n', encoding="utf-8")
     with pytest.raises(FilteredError, match="line 12"):
@@ -162,4 +199,5 @@ def test_the_report_says_how_many_are_accepted_and_why_the_others_are_not(tmp_pa
     rows = acceptance_table(measured).frame.to_dicts()
     assert (rows[0]["Rejected"], rows[0]["Invalid"], rows[0]["Not done"], rows[0]["Undecided"]) == ("10", "1", "1", "0")
     assert rows[0]["Why not"] == "rejected: S_dialogue is below 1 (10); invalid: breaks L0-05 (1)"
+    assert rows[0]["Why not"].count("0.9") == 0, "no score of one case stands there"
     assert rows[1]["Undecided"] == "10" and "undecided: not every checkbox has an answer (10)" in rows[1]["Why not"]

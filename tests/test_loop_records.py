@@ -56,7 +56,7 @@ def verdict(dialogue: Dialogue, failing: dict[tuple[str, int | None], str], rubr
 
 
 def filtered(dialogue: Dialogue, v: Verdict | None, gate: L0Result = CLEAN, rubric: Rubric = RUBRIC) -> Filtered:
-    return Filtered.of(dialogue, filter_dialogue(gate, v, rubric))
+    return Filtered.of(dialogue, filter_dialogue(dialogue, gate, v, rubric))
 
 
 def test_a_record_says_what_failed_where_after_what_why_and_what_to_do() -> None:

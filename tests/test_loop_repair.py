@@ -84,7 +84,7 @@ def judged(dialogue: Dialogue, thresholds: Thresholds = PAPER) -> Filtered:
         turns=[TurnVerdict(turn_index=n, message_index=i, boxes=card("turn", i)) for n, i in enumerate(own, 1)],
     )  # fmt: skip
     gate = check(dialogue, dialogue.cards_of(LIBRARY.personas), LIBRARY.scenarios[BINDING.scenario])
-    return Filtered.of(dialogue, filter_dialogue(gate, verdict if gate.valid else None, RUBRIC, thresholds))
+    return Filtered.of(dialogue, filter_dialogue(dialogue, gate, verdict if gate.valid else None, RUBRIC, thresholds))
 
 
 def judge(call: Call) -> str:

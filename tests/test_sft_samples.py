@@ -31,6 +31,7 @@ from anthrolab.runtime.asked import AskedPrompt
 from anthrolab.runtime.decision import parse_decision
 from anthrolab.runtime.dialogue import Ask, Decision, Dialogue, Draft, Message, Participant
 from anthrolab.runtime.schedule import Plan
+from anthrolab.runtime.written import as_lines
 
 AT = datetime(2026, 3, 6, 20, 31)
 ROW_KEYS = [
@@ -124,7 +125,7 @@ def by_hand(*asks: Ask) -> tuple[Dialogue, list[AskedPrompt]]:
 
 def taken(*asks: Ask, category: Category = "Sport", **more: Any) -> tuple[list[Sample], Counter[str]]:
     dialogue, prompts = by_hand(*asks)
-    found = samples_of(dialogue, prompts, category=category, source="accepted", round=2, **more)
+    found = samples_of(dialogue, prompts, **{"category": category, "source": "accepted", "round": 2, **more})
     return found.samples, found.left_out
 
 
@@ -164,7 +165,9 @@ def test_a_prompt_that_spells_a_control_token_is_left_out_and_says_which() -> No
 
 
 def test_a_silence_keeps_a_text_that_came_with_it_and_is_a_silence() -> None:
-    (sample,), _ = taken(Ask(speaker="b", now=AT, decision=Decision(content="拜拜", at=AT, end=True)))
+    waving = Ask(speaker="b", now=AT, decision=Decision(content="拜拜", at=AT, end=True))
+    assert taken(waving) == ([], Counter({"a silence that carries a text, which nobody judged": 1}))
+    (sample,), _ = taken(waving, source="gold")  # by hand
     assert sample.silent and decided(sample, "乙", AT) == Plan("拜拜", 0, True)
     (blank,), _ = taken(Ask(speaker="b", now=AT, decision=Decision(content=" ", at=AT, end=False)))
     assert blank.silent and not taken(Ask(speaker="b", now=AT, decision=SAID))[0][0].silent
@@ -267,11 +270,25 @@ def test_the_prompts_of_a_run_over_http_are_those_of_the_first_requests_to_the_b
 
 def test_of_a_repaired_dialogue_only_what_went_out_or_was_silence_is_taken(library: Library) -> None:
     entry = next(e for e in gold_entries(library, default_cards_dir()) if e.dialogue.dialogue_id == "gold-b01")
-    sent = {(m.speaker, m.content) for m in entry.dialogue.messages}
-    unsent = [
-        a for a in entry.dialogue.asks or [] if a.decision and not a.decision.end and (a.speaker, a.decision.content) not in sent
-    ]
+    # what a written dialogue marks with ~ was held and never sent; the lines of b01 that begin with it are its unsent drafts
+    held = [line for line in as_lines(entry.dialogue) if line.startswith("~")]
+    assert held
     taken = samples_of(entry.dialogue, entry.context.prompts(entry.dialogue), category="Sport", source="repaired", sides="both")
     reason = "an unsent draft of a repaired dialogue, which nobody repaired"
-    assert unsent and taken.left_out[reason] == len(unsent)
-    assert all((s.speaker, json.loads(s.completion)["response"]["content"]) in sent for s in taken.samples if not s.silent)
+    assert taken.left_out[reason] == len(held)
+    kept = Counter(json.loads(s.completion)["response"]["content"] for s in taken.samples if not s.silent)
+    assert kept == Counter(m.content for m in entry.dialogue.messages[1:])
+
+
+def test_words_that_were_planned_dropped_and_said_later_are_no_sent_draft() -> None:
+    """b plans 在 at second 9, a writes again before that, and b says 在 five minutes later: only the second decision went out."""
+    late = Decision(content="在", at=AT + timedelta(seconds=300), end=False)
+    dialogue, prompts = by_hand(
+        Ask(speaker="a", now=AT, decision=SAID), Ask(speaker="b", now=AT, decision=SAID), Ask(speaker="a", now=AT, decision=SAID),
+        Ask(speaker="b", now=AT, decision=late),
+    )  # fmt: skip
+    said = [("a", "在吗"), ("a", "在"), ("b", "在")]
+    messages = [Message(speaker=s, content=c, at=AT + timedelta(seconds=9 * i), opener=i == 0) for i, (s, c) in enumerate(said)]
+    dialogue = dialogue.model_copy(update={"messages": messages})
+    found = samples_of(dialogue, prompts, category="Sport", source="repaired", sides="both")
+    assert [s.ask for s in found.samples] == [0, 3]

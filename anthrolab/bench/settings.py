@@ -81,7 +81,10 @@ class Limits:
 
     @classmethod
     def of_settings(cls, settings: Mapping[str, Any]) -> "Limits":
-        """From what stands in a manifest (see `as_settings`)."""
+        """From what stands in a manifest (see `as_settings`); RunError for a limit that this version does not know."""
+        known = {f.name for f in (*fields(Pace), *fields(cls))}
+        if strange := sorted(set(settings) - known):
+            raise RunError(f"limits.{strange[0]}: this version of anthrolab does not know it; use the version that made the run")
         paced = {f.name for f in fields(Pace)}
         pace: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items() if k in paced}
         return cls(**{k: v for k, v in settings.items() if k not in paced}, pace=Pace(**pace))
@@ -124,9 +127,7 @@ class State:
             if pins:
                 raise RunError(f"--skill {next(iter(pins))}: there are none with --skills {NO_SKILLS}; leave one of the two out")
             return cls((), _summary(summary, systems))
-        if skills_dir is None and cards_dir is not None and (cards_dir / "skills").is_dir():
-            skills_dir = cards_dir / "skills"
-        return cls(load_skills(skills_dir or default_skills_dir(), pins), _summary(summary, systems))
+        return cls(load_skills(skills_folder(skills_dir, cards_dir), pins), _summary(summary, systems))
 
     def in_words(self) -> str:
         """For a line of progress."""
@@ -147,6 +148,13 @@ class State:
             client = Recorded(await models.client(self.summary), log, log.engine.meter.toll(self.summary, "summary"))
             return ModelSummariser(Auxiliary(client, self.summary, ladder), salt)
         return RulesSummariser() if self.summary == "rules" else None
+
+
+def skills_folder(skills_dir: Path | None, cards_dir: Path | None) -> Path:
+    """The folder that skills are read from: the one named, else the one beside the cards, else that which comes with anthrolab."""
+    if skills_dir is None and cards_dir is not None and (cards_dir / "skills").is_dir():
+        return cards_dir / "skills"
+    return skills_dir or default_skills_dir()
 
 
 def _summary(name: str, systems: Mapping[str, System]) -> System | str:

@@ -1,7 +1,7 @@
 """Verbs of the closed loop."""
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
@@ -21,9 +21,21 @@ from anthrolab.cli.options import (
 )
 from anthrolab.errors import AnthrolabError
 
+if TYPE_CHECKING:
+    from anthrolab.loop.filter import Thresholds
+
 app = typer.Typer(no_args_is_help=True, help="The closed loop: rounds of generating, judging, filtering, repairing and learning.")
 
 LoopDir = Annotated[Path, typer.Argument(help="A loop's folder; made by `anthrolab loop run`.")]
+
+
+def _thresholds(s_dialogue: float, s_turn: float) -> "Thresholds":
+    from anthrolab.loop.filter import Thresholds
+
+    for option, value, below in (("--s-dialogue", s_dialogue, False), ("--s-turn", s_turn, True)):
+        if not (0 <= value < 1 or (value == 1 and not below)):
+            raise AnthrolabError(f"{option} {value}: a score from 0 to 1" + (", below 1" if below else ""))
+    return Thresholds(dialogue=s_dialogue, turn=s_turn)
 
 
 @app.command("run")
@@ -43,6 +55,7 @@ def loop_run(
     most_changes: Annotated[int, typer.Option(min=1, help="Messages that may be rewritten for a fault of the whole dialogue.")] = 3,
     buffer_rounds: Annotated[int, typer.Option(min=1, help="Latest rounds whose failures a skill is rewritten by.")] = 1,
     sides: Annotated[str, typer.Option(help="Whose decisions become training data: evaluated (the judged side) or both.")] = "evaluated",
+    go_on: Annotated[bool, typer.Option("--go-on", help="Finish a round although a server failed: what it failed at is counted and left out.")] = False,
     max_messages: Annotated[int, typer.Option(min=2, help="Longest dialogue, opener included.")] = 50,
     window: Annotated[int, typer.Option(min=1, help="Messages shown verbatim in a prompt.")] = 12,
     summary: Summary = "rules",
@@ -60,7 +73,6 @@ def loop_run(
     Example: anthrolab loop run loops/first --system qwen3-8b --judge judge-32b --writer judge-32b --rounds 2
     """
     from anthrolab.cards.library import default_cards_dir, load_library
-    from anthrolab.loop.filter import Thresholds
     from anthrolab.loop.folder import LoopSettings
     from anthrolab.loop.held_back import held_back_bindings
     from anthrolab.loop.round import have_rounds
@@ -68,17 +80,14 @@ def loop_run(
 
     if sides not in ("evaluated", "both"):
         raise AnthrolabError(f"--sides {sides}: give evaluated or both")
-    for option, value, end in (("--s-dialogue", s_dialogue, 1.0), ("--s-turn", s_turn, 0.999999)):
-        if not 0 <= value <= end:
-            raise AnthrolabError(f"{option} {value}: a score from 0 to 1" + (", below 1" if end < 1 else ""))
     held = held_back_bindings(load_library(cards or default_cards_dir()), held_back, seed)
     settings = LoopSettings(
         system=system, partner=partner, judge=judge, writer=writer, cases=which_cases(cases), samples=samples, held_back=held,
-        thresholds=Thresholds(dialogue=s_dialogue, turn=s_turn), seed=seed, max_messages=max_messages, window=window, summary=summary,
+        thresholds=_thresholds(s_dialogue, s_turn), seed=seed, max_messages=max_messages, window=window, summary=summary,
         repair_attempts=attempts, most_changes=most_changes, buffer_rounds=buffer_rounds, sides="both" if sides == "both" else "evaluated",
     )  # fmt: skip
     have_rounds(
-        loop, settings, rounds, files=Files(systems, cards, rubric), skills_dir=skills,
+        loop, settings, rounds, files=Files(systems, cards, rubric), skills_dir=skills, go_on=go_on,
         effort=effort(loop, cache, max_cost, deadline), progress=say,
     )  # fmt: skip
 
@@ -100,11 +109,10 @@ def loop_filter(
     from anthrolab.bench.store import Run
     from anthrolab.cards.library import default_cards_dir, load_library
     from anthrolab.judging.rubric import load_rubric
-    from anthrolab.loop.filter import Thresholds
     from anthrolab.loop.filtering import counted, filter_run, write_filtered
 
     library = load_library(cards or default_cards_dir())
-    filtered = filter_run(Run(run), judge, library, load_rubric(rubric), Thresholds(dialogue=s_dialogue, turn=s_turn))
+    filtered = filter_run(Run(run), judge, library, load_rubric(rubric), _thresholds(s_dialogue, s_turn))
     for one in filtered:
         typer.echo(f"{one.dialogue_id}\t{one.filter_result.status}\t{one.filter_result.why}")
     say(f"{run}: " + ", ".join(f"{n} {status}" for status, n in counted(filtered).items()))

@@ -121,6 +121,10 @@ class Verdict(Record):
         """How many checkboxes are unassessed, by reason."""
         return Counter(box.unassessed for box in self.boxes() if box.unassessed is not None)
 
+    def model_faults(self) -> list[str]:
+        """The faults of calls that got no answer from the model, such as `timeout`."""
+        return [e.fault.removeprefix("model_error:") for e in self.errors if e.fault.startswith("model_error:")]
+
     def judge_violations(self) -> list[L0Answer]:
         """The L0 constraints that the judge found violated by the evaluated role."""
         return [answer for answer in self.l0 if answer.violated]

@@ -8,22 +8,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from anthrolab.errors import AnthrolabError
+from anthrolab.models.fence import inert
 from anthrolab.runtime.dialogue import Ask, Dialogue, Draft
 from anthrolab.runtime.drafts import action_of
 from anthrolab.runtime.schedule import Rules
 from anthrolab.runtime.session import replay
+from anthrolab.runtime.text import normalise
 
 Refusal = Literal[
     "no_such_message", "partner", "opener", "empty", "no_change", "two_texts", "too_long", "not_failing", "too_many",
-    "log", "guard", "other_changes",
+    "unseen", "log", "guard", "other_changes",
 ]  # fmt: skip
 """Why a change is not made. no_such_message, partner, opener, not_failing: it is at a message that is not to be changed;
-empty, no_change, two_texts, too_long: the text; too_many: more free choices than allowed; log: the record's asks do not give
+empty, no_change, two_texts, too_long, unseen (a line break, or characters that are not seen or act in a prompt): the text; too_many: more free choices than allowed; log: the record's asks do not give
 its messages; guard: with the new text the scheduler would send other messages; other_changes: the diff check."""
-
-_FOLLOWS = ("content", "action", "interrupted")
-"""What may change of an ask when a text behind it does."""
-
 
 class ChangeError(AnthrolabError):
     """A change that is not made; `reason` says which kind."""
@@ -89,6 +87,8 @@ def check_text(dialogue: Dialogue, position: int, text: str) -> None:
         raise ChangeError("partner", f"{where}: is the partner's")
     if not text.strip():
         raise ChangeError("empty", f"{where}: the new text is blank; a message cannot be taken away")
+    if "\n" in text.strip() or inert(text) != " ".join(text.split()):
+        raise ChangeError("unseen", f"{where}: the new text has a line break, or characters that are not seen or act in a prompt")
     if text.strip() == message.content.strip():
         raise ChangeError("no_change", f"{where}: the new text is the old one")
 
@@ -110,7 +110,7 @@ def unasked_changes(before: Dialogue, after: Dialogue, allowed: Collection[int],
         expected = apply(before, texts, rules)
     except ChangeError as e:
         return [str(e)]
-    strange = [d for d in _differences(before, after) if not _may_differ(d.place, allowed)]
+    strange = [d for d in _differences(before, after) if not _may_differ(before, d.place, allowed)]
     return list(dict.fromkeys(map(str, [*_differences(expected, after), *strange])))
 
 
@@ -166,11 +166,27 @@ def _with_action(ask: Ask) -> Ask:
     return ask if action == ask.action else ask.model_copy(update={"action": action})
 
 
-def _may_differ(place: tuple[str | int, ...], allowed: Collection[int]) -> bool:
-    """Whether a change of a text can reach this place at all."""
+def _may_differ(before: Dialogue, place: tuple[str | int, ...], allowed: Collection[int]) -> bool:
+    """Whether a change of the allowed messages can reach this place at all: it is such a message, or an ask of the evaluated
+    role whose decision or unsent draft had that message's text, or what such an ask says of these two."""
     if place[0] == "messages":
         return len(place) == 3 and place[1] in allowed and place[2] == "content"
-    return place[0] == "asks" and place[-1] in _FOLLOWS
+    if place[0] != "asks" or not isinstance(place[1], int) or before.asks is None or place[1] >= len(before.asks):
+        return False
+    ask, field = before.asks[place[1]], tuple(map(str, place[2:]))
+    if ask.speaker != before.evaluated_role:
+        return False
+    old = {_core(before.messages[i].content) for i in allowed if 0 <= i < len(before.messages)}
+    decided = ask.decision is not None and _core(ask.decision.content) in old
+    drafted = ask.previous_draft is not None and _core(ask.previous_draft.content) in old
+    return {
+        ("decision", "content"): decided, ("previous_draft", "content"): drafted,
+        ("action",): decided or drafted, ("interrupted",): decided or drafted,
+    }.get(field, False)  # fmt: skip
+
+
+def _core(text: str) -> str:
+    return normalise(text) or text
 
 
 def _differences(before: Dialogue, after: Dialogue) -> list[Difference]:

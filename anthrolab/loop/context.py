@@ -10,6 +10,7 @@ from anthrolab.cards.library import CardError, Library
 from anthrolab.cards.skill import Skill, SkillError, SkillName, load_skill
 from anthrolab.runtime.asked import AskedPrompt, Past, prompts_of
 from anthrolab.runtime.dialogue import Dialogue, Speaker, other
+from anthrolab.runtime.prompt import prompts_hash
 from anthrolab.runtime.schedule import Rules
 from anthrolab.runtime.seat import Seat, seats
 
@@ -25,8 +26,11 @@ class Context:
 
     @classmethod
     def of_run(cls, run: Run, library: Library, skills_dir: Path) -> "Context":
-        """The context of a run. RunError if these are not its cards, or if a version of its skills is not the one here."""
+        """The context of a run. RunError if these are not its cards, if a version of its skills is not the one here, or if it was
+        made with other prompts than today's."""
         manifest = run.manifest()
+        if manifest["hashes"].get("prompts") != prompts_hash():
+            raise RunError(f"{run.path}: was made with other prompts than this version of anthrolab has, so they cannot be built again; use the version that made it")
         if library.content_hash() != manifest["hashes"]["cards"]:
             raise RunError(f"{run.path}: its cards are not those of this folder; give theirs with --cards")
         settings = manifest["settings"]

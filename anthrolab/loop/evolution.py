@@ -13,13 +13,21 @@ from string import Template
 from typing import Any
 
 from anthrolab.cards.library import Library
-from anthrolab.cards.skill import SKILL_CHARS, Skill, load_skills
+from anthrolab.cards.skill import SKILL_CHARS, Skill, load_skill, load_skills
 from anthrolab.files import content_hash
 from anthrolab.judging.rubric import Rubric
 from anthrolab.loop.attribution import LIMIT, attribute, by_box, examples, failures_of, recent_failures
 from anthrolab.loop.folder import Loop
 from anthrolab.loop.records import RECORDS, FailureRecord, read_records
-from anthrolab.loop.skill_files import Evidence, Evolution, keep_evolution, mend_skills, next_version, read_evolution
+from anthrolab.loop.skill_files import (
+    Evidence,
+    Evolution,
+    keep_evolution,
+    mend_skills,
+    next_version,
+    read_evolution,
+    round_pins,
+)
 from anthrolab.models.client import Reply
 from anthrolab.models.fence import fenced, neutralise, quoted
 from anthrolab.models.json_text import read_object
@@ -86,8 +94,13 @@ async def evolve_skills(
         round=number, outcome="no_target", skills={s.name: s.version for s in skills}, counts=dict(found.counts),
         unattributed=found.unattributed, buffer=len(buffer),
     )  # fmt: skip
+    played = round_pins(loop, number)
     if found.target is not None:
         old = next(s for s in skills if s.name == found.target)
+        if load_skill(loop.skills_dir, old.name, played[old.name]).text != old.text:
+            evolution = Evolution.model_validate({**dict(evolution), "outcome": "superseded", "skill": old.name, "before": old.version})
+            keep_evolution(loop, evolution)
+            return evolution
         names = names_in(library)
         own = failures_of(found.target, buffer)
         salt = f"{settings.seed}/round-{number}/skill-{found.target}"

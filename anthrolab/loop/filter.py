@@ -11,7 +11,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from anthrolab.judging.l0 import SEVERITY, L0Result
 from anthrolab.judging.rubric import Rubric, Scope
-from anthrolab.judging.scores import case_score, coverage, dialogue_score, dimension_score, failed_boxes, turn_score
+from anthrolab.judging.scores import (
+    VerdictError,
+    box_rows,
+    case_score,
+    coverage,
+    dialogue_score,
+    dimension_score,
+    failed_boxes,
+    turn_score,
+)
 from anthrolab.judging.verdict import RULES, Verdict
 from anthrolab.runtime.dialogue import LATER, Dialogue, Record
 
@@ -62,7 +71,7 @@ class FilterResult(Record):
     violations: fatal and major ones of the evaluated role. final_score: 0 to 100, 0 if it is invalid, null without full
     cards. turn_score, dialogue_score, dimensions (each turn's boxes pooled): 0 to 1 over the assessed boxes, null without
     one. assessed, boxes: checkboxes with an answer, and all. unexecuted: constraints of the gate that neither rules nor
-    the judge tried; they decide nothing here.
+    the judge answered; one that no judge was asked about decides nothing here.
     """
 
     status: Status
@@ -104,19 +113,22 @@ class Filtered(Dialogue):
     @classmethod
     def of(cls, dialogue: Dialogue, result: FilterResult, lineage: Lineage | None = None) -> "Filtered":
         """The dialogue with its result."""
-        return cls.model_construct(**dict(dialogue), **(dialogue.model_extra or {}), filter_result=result, lineage=lineage)
+        return cls.model_construct(**dict(dialogue), filter_result=result, lineage=lineage)
 
     def bare(self) -> Dialogue:
         """The dialogue without what was added to it."""
         added = {"filter_result", "lineage"}
-        return Dialogue.model_construct(**{k: v for k, v in dict(self).items() if k not in added}, **(self.model_extra or {}))
+        return Dialogue.model_construct(**{k: v for k, v in dict(self).items() if k not in added})
 
 
-def filter_dialogue(gate: L0Result, verdict: Verdict | None, rubric: Rubric, thresholds: Thresholds = PAPER) -> FilterResult:
+def filter_dialogue(
+    dialogue: Dialogue, gate: L0Result, verdict: Verdict | None, rubric: Rubric, thresholds: Thresholds = PAPER
+) -> FilterResult:
     """What becomes of a dialogue, given its gate and its verdict (None: not judged).
 
     invalid: a fatal constraint is broken, by the rules or by what the judge says, or the evaluated role said nothing.
-    undecided: it is valid, and not every checkbox has an answer. Else accepted or rejected by the thresholds.
+    undecided: it is valid, and not every checkbox of every evaluated turn has an answer, or the judge gave none about a fatal
+    constraint that it was asked about. Else accepted or rejected by the thresholds.
     """
     broken = [Broken(**v.as_row(), by=RULES) for v in gate.violations]  # type: ignore[arg-type]
     tried: set[str] = set(gate.executed)
@@ -135,7 +147,7 @@ def filter_dialogue(gate: L0Result, verdict: Verdict | None, rubric: Rubric, thr
             "failed": [Failed(**box._asdict()) for box in failed_boxes(verdict)],
             "assessed": seen.assessed, "boxes": seen.total, "judge": verdict.judge, "judge_identity": verdict.judge_identity,
         }  # fmt: skip
-    status, why = _status(gate, broken, verdict, rubric, thresholds)
+    status, why = _status(dialogue, gate, broken, verdict, rubric, thresholds)
     score: float | None = None
     if status == "invalid":
         score = 0.0
@@ -148,7 +160,7 @@ def filter_dialogue(gate: L0Result, verdict: Verdict | None, rubric: Rubric, thr
 
 
 def _status(
-    gate: L0Result, broken: list[Broken], verdict: Verdict | None, rubric: Rubric, thresholds: Thresholds
+    dialogue: Dialogue, gate: L0Result, broken: list[Broken], verdict: Verdict | None, rubric: Rubric, thresholds: Thresholds
 ) -> tuple[Status, str]:
     fatal = [b for b in broken if b.severity == "fatal"]
     if gate.reason == "no_turns":
@@ -157,6 +169,11 @@ def _status(
         return "invalid", f"breaks {', '.join(dict.fromkeys(b.id for b in fatal))}"
     if verdict is None:
         return "undecided", "not judged"
+    open_l0 = [a.id for a in verdict.l0 if a.violated is None and SEVERITY[a.id] == "fatal"]  # type: ignore[index]
+    if open_l0:
+        return "undecided", f"the judge gave no usable answer about {', '.join(open_l0)}"
+    if lacking := _lacking(dialogue, verdict, rubric):
+        return "undecided", lacking
     seen = coverage(verdict.boxes())
     if seen.assessed < seen.total:
         reasons = Counter(verdict.unassessed()).most_common(2)
@@ -168,6 +185,17 @@ def _status(
     lacks = [f"S_dialogue {whole:.4f} is below {thresholds.dialogue:g}"] if whole < thresholds.dialogue else []
     lacks += [f"S_turn {local:.4f} is not above {thresholds.turn:g}"] if local <= thresholds.turn else []
     return ("rejected", "; ".join(lacks)) if lacks else ("accepted", f"S_dialogue {whole:.4f}, S_turn {local:.4f}")
+
+
+def _lacking(dialogue: Dialogue, verdict: Verdict, rubric: Rubric) -> str | None:
+    """What the verdict's cards lack: each evaluated turn and the dialogue has one with all checkboxes of the rubric."""
+    if [t.message_index for t in verdict.turns] != dialogue.turns():
+        return f"{len(verdict.turns)} cards for {len(dialogue.turns())} evaluated turns"
+    try:
+        box_rows(verdict, rubric)
+    except VerdictError as e:
+        return str(e)
+    return None
 
 
 def _grade(status: Status, score: float | None) -> Grade | None:

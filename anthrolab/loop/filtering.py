@@ -46,7 +46,7 @@ def filter_run(run: Run, judge: str, library: Library, rubric: Rubric, threshold
         if verdict is not None and (verdict.rubric, verdict.dialogue_hash) != (rubric.hash, content_hash(dialogue.to_line())):
             verdict = None
         gate = check(dialogue, dialogue.cards_of(library.personas), scenarios.get(dialogue.scenario or ""))
-        found.append(Filtered.of(dialogue, filter_dialogue(gate, verdict, rubric, thresholds)))
+        found.append(Filtered.of(dialogue, filter_dialogue(dialogue, gate, verdict, rubric, thresholds)))
     return found
 
 

@@ -1,6 +1,6 @@
 """The folder of a loop: its settings, its skills, its rounds, and where everything lies.
 
-    loops/<loop>/loop.json              the settings, fixed by the first command
+    loops/<loop>/loop.json              its name, settings and conditions, fixed by the first command
                  skills/<skill>/vN.md   the loop's own skills; a version is never changed
                  runs/<loop>-rN/        the run of round N (`bench/store.py`)
                  rounds/N/              filtered.jsonl, failures.jsonl, repairs.jsonl, evolution.json, round.json, calls/
@@ -9,13 +9,13 @@
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from anthrolab.bench.store import Run
 from anthrolab.errors import AnthrolabError
@@ -66,16 +66,27 @@ class LoopSettings(BaseModel):
     near: float = Field(default=0.8, gt=0, le=1)
 
 
+class LoopFile(BaseModel):
+    """What stands in loop.json. name: the folder's name when the loop began, with which its runs and dialogues begin;
+    conditions: content hashes and settings of what its rounds have in common (see `workshop.conditions_of`)."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    name: str
+    settings: LoopSettings
+    conditions: dict[str, JsonValue]
+
+
 @dataclass(frozen=True)
 class Loop:
-    """A loop by its folder."""
+    """A loop by its folder. A copied or renamed folder keeps its loop's name."""
 
     path: Path
 
     @property
     def name(self) -> str:
-        """The folder's own name; the runs and dialogues of its rounds begin with it."""
-        return Run(self.path).name
+        """The loop's name."""
+        return self._file().name if (self.path / SETTINGS).exists() else Run(self.path).name
 
     @property
     def skills_dir(self) -> Path:
@@ -107,27 +118,50 @@ class Loop:
 
     def settings(self) -> LoopSettings:
         """The settings; LoopError if the folder is no loop."""
+        return self._file().settings
+
+    @property
+    def has_dialogues(self) -> bool:
+        """True once a round has a finished dialogue."""
+        return any(Run(p).has_dialogues for p in sorted((self.path / "runs").glob("*")))
+
+    def begin(self, settings: LoopSettings, conditions: Mapping[str, Any] | None = None) -> None:
+        """Fix settings and conditions; LoopError if the loop has dialogues that were made with others.
+
+        As long as it has none it may begin again otherwise: a wrong name needs no new folder.
+        """
+        path = self.path / SETTINGS
+        if path.exists() and self.has_dialogues:
+            old = self.settings()
+            for field, value in settings:
+                if getattr(old, field) != value:
+                    raise LoopError(
+                        f"{path}: {field}: is {getattr(old, field)!r:.80}, and now {value!r:.80} is asked for; "
+                        "go on with the same settings, or begin another loop"
+                    )
+            self.check(conditions or {})
+            return
+        now = LoopFile(name=self.name, settings=settings, conditions=dict(conditions or {}))
+        write_atomic(path, json.dumps(now.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n")
+
+    def check(self, conditions: Mapping[str, Any]) -> None:
+        """LoopError if cards, rubric, prompts, skills or a system are not those that the loop was begun with."""
+        old = self._file().conditions
+        for key, value in conditions.items():
+            if old.get(key) != value:
+                raise LoopError(
+                    f"{self.path}: its {key} are not those that it was begun with ({old.get(key)!r:.60} then, {value!r:.60} now); "
+                    "put them back or name them with the options of the first command, or begin another loop"
+                )
+
+    def _file(self) -> LoopFile:
         path = self.path / SETTINGS
         if not path.exists():
             raise LoopError(f"{self.path}: no {SETTINGS} here, so this is no loop; begin one with `anthrolab loop run`")
         try:
-            return LoopSettings.model_validate_json(read_text(path))
+            return LoopFile.model_validate_json(read_text(path))
         except ValidationError as e:
-            raise LoopError(f"{path}: {'; '.join(explain(e, LoopSettings))}; restore the file, or begin another loop") from e
-
-    def begin(self, settings: LoopSettings) -> None:
-        """Fix the settings; LoopError if the loop was begun with others."""
-        path = self.path / SETTINGS
-        if not path.exists():
-            write_atomic(path, json.dumps(settings.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n")
-            return
-        old = self.settings()
-        for field, value in settings:
-            if getattr(old, field) != value:
-                raise LoopError(
-                    f"{path}: {field}: is {getattr(old, field)!r:.80}, and now {value!r:.80} is asked for; "
-                    "go on with the same settings, or begin another loop"
-                )
+            raise LoopError(f"{path}: {'; '.join(explain(e, LoopFile))}; restore the file, or begin another loop") from e
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -140,6 +174,7 @@ class Loop:
                 raise LoopError(f"{self.path}: holds other files ({foreign[0]}); give the loop a folder of its own")
         busy = LoopError(f"{self.path}: another anthrolab command works here; wait for it or use another folder")
         with only_one(self.path, busy):
-            for left in self.path.rglob(".*.tmp"):  # of a writer that was killed; nobody else writes here now
-                left.unlink()
+            for place in ("", "rounds", "sft", "skills"):  # the runs have locks of their own, and other commands at work
+                for left in (self.path / place).rglob(".*.tmp") if place else self.path.glob(".*.tmp"):
+                    left.unlink(missing_ok=True)  # of a writer that was killed
             yield

@@ -49,6 +49,7 @@ _REFUSED: dict[Refusal, str] = {
     "no_change": "没有改动，或者交的跟原来一样",
     "two_texts": "同一条交了两个内容",
     "too_long": "太长了",
+    "unseen": "新内容里有换行，或者有看不见的字符",
     "not_failing": "改了不该改的那条",
     "too_many": "改得太多了",
     "log": "这段聊天没法重放",

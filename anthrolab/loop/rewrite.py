@@ -164,7 +164,8 @@ async def repair_one(filtered: Filtered, by: Repairer) -> Repair:
             still = by.records(Filtered.of(changed, result))
             again = _scope(changed, still, by.free)
             if again is not None:
-                scope = Scope(scope.failing | again.failing, max(scope.free, again.free))
+                own = {i for i, _ in changes}  # a text of its own that fails now may be changed again; no other message
+                scope = Scope(scope.failing | (again.failing & own), max(scope.free, again.free))
         attempts.append(attempt)
         last = last_lines(changes, attempt.refused, still, by.rubric)
     return by.row(filtered, outcome, attempts[-1].why if attempts else "no attempt is allowed", attempts)
@@ -218,4 +219,4 @@ async def _filtered(dialogue: Dialogue, by: Repairer) -> FilterResult:
         for error in verdict.errors:
             if error.fault.startswith("model_error:"):
                 raise ModelError(cast("Fault", error.fault.removeprefix("model_error:")), error.message, "judge", by.judge.name)
-    return filter_dialogue(gate, verdict, by.rubric, by.thresholds)
+    return filter_dialogue(dialogue, gate, verdict, by.rubric, by.thresholds)

@@ -6,6 +6,8 @@ changes nothing once all rounds are there.
 
 import json
 from collections import Counter
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -14,34 +16,40 @@ from anthrolab.bench.effort import NO_LIMIT, Effort
 from anthrolab.bench.judge import judge_run
 from anthrolab.bench.plan import Progress
 from anthrolab.bench.run import generate
+from anthrolab.bench.settings import NO_SKILLS, skills_folder
 from anthrolab.cards.library import Library
-from anthrolab.cards.skill import default_skills_dir, load_skills
+from anthrolab.cards.skill import load_skill, load_skills
 from anthrolab.files import read_text, write_atomic
 from anthrolab.loop.ab import SkillTest, run_ab
 from anthrolab.loop.filter import Status
 from anthrolab.loop.filtering import counted, filter_run, write_filtered
-from anthrolab.loop.folder import FAILURES, FILTERED, Loop, LoopError, LoopSettings
+from anthrolab.loop.folder import FAILURES, FILTERED, REPAIRS, Loop, LoopError, LoopSettings
 from anthrolab.loop.records import failure_records, write_records
 from anthrolab.loop.sft.entries import licence_of, loop_entries
 from anthrolab.loop.sft.pool import PoolCounts, PoolSettings, write_pool
-from anthrolab.loop.skill_files import Evolution, begin_skills, mend_skills, newest_pins
+from anthrolab.loop.skill_files import Evolution, begin_skills, mend_skills, round_pins
 from anthrolab.loop.workshop import Files, Workshop
 from anthrolab.loop.writer import repair_and_evolve
 from anthrolab.runtime.dialogue import Record
 from anthrolab.sync import run_async
 from anthrolab.yaml_files import explain
 
-SKILLS, DONE = "skills.json", "round.json"
+DONE = "round.json"
+
+LASTING = ("rejected", "refusal", "empty", "no_reply", "not_json")
+"""Faults of a model or a request that the same request would meet again."""
 
 
 class RoundReport(Record):
-    """What a round came to. planned, done: dialogues; statuses: of the done ones; held_back: how many of these are of held-back
-    bindings; repairs: rejected and invalid dialogues by what became of their repair; samples: training data of all rounds so far."""
+    """What a round came to. planned, done: dialogues; missing: those that were not had, by fault; statuses: of the done ones;
+    held_back: how many of these are of held-back bindings; repairs: rejected and invalid dialogues by what became of their
+    repair; samples: training data of all rounds so far."""
 
     round: int = Field(ge=1)
     skills: dict[str, str]
     planned: int
     done: int
+    missing: dict[str, int] = Field(default={})
     statuses: dict[Status, int]
     held_back: int
     repairs: dict[str, int]
@@ -51,29 +59,41 @@ class RoundReport(Record):
     def in_words(self) -> str:
         """One line for the person who waits."""
         said = ", ".join(f"{count} {status}" for status, count in self.statuses.items())
-        repaired = f" ({self.repairs['repaired']} of them repaired)" if self.repairs.get("repaired") else ""
+        missing = "".join(f", {count} not had ({fault})" for fault, count in self.missing.items())
         data = ", ".join(f"{count} {part}" for part, count in self.samples.items())
-        return f"round {self.round}: {self.done} of {self.planned} dialogues: {said}{repaired}; skills: {self.evolution}; samples: {data}"
+        return (
+            f"round {self.round}: {self.done} of {self.planned} dialogues: {said}{missing}; {self.repairs.get('repaired', 0)} repaired; "
+            f"skills: {self.evolution}; samples: {data}"
+        )
 
 
 def have_rounds(
     folder: Path, settings: LoopSettings, rounds: int, *, files: Files = Files(), skills_dir: Path | None = None,  # noqa: B008 - frozen
-    effort: Effort = NO_LIMIT, progress: Progress = print,
+    go_on: bool = False, effort: Effort = NO_LIMIT, progress: Progress = print,
 ) -> list[RoundReport]:  # fmt: skip
     """See that the loop has its first `rounds` rounds; returns their reports.
 
-    `skills_dir`: the skills that the loop begins with. LoopError if the folder holds a loop with other settings, or if a step
-    could not be finished (a server that fails): the same command goes on from there.
+    `skills_dir`: the skills that the loop begins with. LoopError if the folder holds a loop that was begun with other settings,
+    cards, rubric, prompts or systems, or if a server failed in a step: the same command goes on from there. What a model will
+    not do (LASTING faults) is counted and left; with `go_on` everything that failed is.
     """
     if rounds < 1:
         raise LoopError(f"--rounds {rounds}: at least 1")
+    if skills_dir == NO_SKILLS:
+        raise LoopError(f"--skills {NO_SKILLS}: a loop rewrites skills, so it needs some to begin with; name a folder or leave the option out")
     loop = Loop(folder)
     shop = Workshop.open(loop, settings, files, effort, progress)
+    given = load_skills(skills_folder(skills_dir, files.cards))
     with loop.locked():
-        loop.begin(settings)
-        begin_skills(loop.skills_dir, load_skills(skills_dir or default_skills_dir()))
+        conditions = shop.conditions()
+        if skills_dir is not None or not loop.has_dialogues:
+            conditions["skills"] = [skill.label for skill in given]
+        loop.begin(shop.settings, conditions)
+        begin_skills(loop.skills_dir, given)
+        if not loop.has_dialogues and [load_skill(loop.skills_dir, s.name, s.version).label for s in given] != conditions["skills"]:
+            raise LoopError(f"{loop.skills_dir}: holds other skills than those that the loop is to begin with; remove that folder")
         mend_skills(loop)
-        return [_round(shop, number) for number in range(1, rounds + 1)]
+        return [_round(shop, number, go_on) for number in range(1, rounds + 1)]
 
 
 def try_skills(folder: Path, number: int, *, files: Files = Files(), effort: Effort = NO_LIMIT, progress: Progress = print) -> SkillTest:  # noqa: B008 - frozen
@@ -81,6 +101,7 @@ def try_skills(folder: Path, number: int, *, files: Files = Files(), effort: Eff
     loop = Loop(folder)
     shop = Workshop.open(loop, loop.settings(), files, effort, progress)
     with loop.locked():
+        loop.check(shop.conditions())
         return run_ab(
             loop, number, rubric_file=files.rubric, systems_file=files.systems, cards_dir=files.cards,
             effort_for=shop.effort_for, progress=progress,
@@ -110,13 +131,14 @@ def read_report(loop: Loop, number: int) -> RoundReport | None:
         raise LoopError(f"{path}: {'; '.join(explain(e, RoundReport))}; remove it and give the command again") from e
 
 
-def _round(shop: Workshop, number: int) -> RoundReport:
+def _round(shop: Workshop, number: int, go_on: bool) -> RoundReport:
     there = read_report(shop.loop, number)
     if there is not None:
+        shop.progress(f"{there.in_words()} (finished before)")
         return there
     loop, settings = shop.loop, shop.settings
     folder, run = loop.round_dir(number), loop.run(number)
-    pins = _pins(loop, number)
+    pins = round_pins(loop, number)
     shop.progress(f"round {number}: skills {', '.join(f'{name} {version}' for name, version in pins.items())}")
     counts = generate(
         run.path, settings.system, cases=settings.cases, samples=settings.samples, partner=settings.partner,
@@ -124,23 +146,30 @@ def _round(shop: Workshop, number: int) -> RoundReport:
         seed=settings.seed + number - 1, systems_file=shop.files.systems, cards_dir=shop.files.cards, skills_dir=loop.skills_dir,
         effort=shop.effort_for(run), progress=shop.progress,
     )  # fmt: skip
-    if counts["done"] < counts["planned"]:
-        raise LoopError(f"{run.path}: {counts['planned'] - counts['done']} dialogues could not be had; mend what failed ({run.path / 'failures.jsonl'}) and give the same command again")
+    missing = Counter(str(row["fault"]) for row in run.rows("failures.jsonl"))
+    _stop(missing, f"{run.path / 'failures.jsonl'}: dialogues could not be had", go_on)
+    if settings.held_back and not any(d.binding in settings.held_back for d in run.dialogues().values()):
+        shop.progress(f"round {number}: none of its cases is of a held-back binding, so no sample will be held out; give more cases")
     judged = judge_run(
         run.path, settings.judge, rubric_file=shop.files.rubric, systems_file=shop.files.systems, cards_dir=shop.files.cards,
         effort=shop.effort_for(run), progress=shop.progress,
     )  # fmt: skip
     if judged["incomplete"]:
-        raise LoopError(f"{run.path}: {judged['incomplete']} verdicts are not complete, since the judge could not be reached; give the same command again")
+        faults = Counter(fault for v in run.verdicts(settings.judge).values() for fault in v.model_faults())
+        _stop(faults, f"{run.path}: {judged['incomplete']} verdicts are not complete", go_on)
     filtered = filter_run(run, settings.judge, shop.library, shop.rubric, settings.thresholds)
     write_filtered(folder / FILTERED, filtered)
     scenarios = shop.library.all_scenarios()
     records = [r for f in filtered for r in failure_records(f, shop.rubric, shop.hints, scenarios, number)]
     write_records(folder / FAILURES, records)
-    repairs, evolution = run_async(repair_and_evolve(shop, number, filtered)) if settings.writer else (Counter[str](), None)
+    repairs, evolution = Counter[str](), None
+    if settings.writer is not None:
+        with run.locked():  # repairs are judged into the log of the run's judge
+            stop = partial(_stop, what=f"{folder / REPAIRS}: repairs got no answer", go_on=go_on)
+            repairs, evolution = run_async(repair_and_evolve(shop, number, filtered, stop))
     pool = loop_pool(loop, shop.library, shop.files, upto=number)
     report = RoundReport(
-        round=number, skills=pins, planned=counts["planned"], done=counts["done"], statuses=counted(filtered),
+        round=number, skills=pins, planned=counts["planned"], done=counts["done"], missing=dict(missing), statuses=counted(filtered),
         held_back=sum(f.binding in settings.held_back for f in filtered), repairs=dict(repairs), evolution=_said(evolution), samples={"train": pool.train, "held out": pool.held_out},
     )  # fmt: skip
     write_atomic(folder / DONE, json.dumps(report.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n")
@@ -148,13 +177,12 @@ def _round(shop: Workshop, number: int) -> RoundReport:
     return report
 
 
-def _pins(loop: Loop, number: int) -> dict[str, str]:
-    """The versions of the skills that a round is made with: the newest when it began."""
-    path = loop.round_dir(number) / SKILLS
-    if not path.exists():
-        write_atomic(path, json.dumps(newest_pins(loop)) + "\n")
-    pins: dict[str, str] = json.loads(read_text(path))
-    return pins
+def _stop(faults: Mapping[str, int], what: str, go_on: bool) -> None:
+    """LoopError if some of what failed may go well the next time, unless it is to be left."""
+    passing = {fault: count for fault, count in faults.items() if fault not in LASTING}
+    if passing and not go_on:
+        said = ", ".join(f"{count} {fault}" for fault, count in passing.items())
+        raise LoopError(f"{what} ({said}); mend the server and give the same command again, or leave them out with --go-on")
 
 
 def _said(evolution: Evolution | None) -> str:
@@ -163,4 +191,7 @@ def _said(evolution: Evolution | None) -> str:
         return "no writer"
     if evolution.outcome == "rewritten":
         return f"{evolution.skill} {evolution.before} -> {evolution.after}"
-    return {"refused": f"a rewrite of {evolution.skill} was refused", "no_target": "no failure to learn from"}[evolution.outcome]
+    return {
+        "refused": f"a rewrite of {evolution.skill} was refused", "no_target": "no failure to learn from",
+        "superseded": f"{evolution.skill} is another text by now, so it stays",
+    }[evolution.outcome]  # fmt: skip

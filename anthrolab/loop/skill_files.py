@@ -21,7 +21,7 @@ from anthrolab.files import append_line, content_hash, cut_torn_line, read_text,
 from anthrolab.loop.folder import Loop, LoopError
 from anthrolab.runtime.dialogue import Record
 
-EVOLUTION, ROLLBACKS = "evolution.json", "rollbacks.jsonl"
+EVOLUTION, ROLLBACKS, PINS = "evolution.json", "rollbacks.jsonl", "skills.json"
 
 R = TypeVar("R", bound=Record)
 
@@ -41,13 +41,14 @@ class Evolution(Record):
     """What one round did to the skills.
 
     outcome: rewritten (version `after` of `skill` has `text`), refused (both replies of the writer broke the contract;
-    `error` says how; all skills stay as they are), no_target (no recent failure belongs to a skill). skills: the versions
-    of all three before it. counts, unattributed, buffer: as in `Attribution`, and the records in the buffer. changes: what the
+    `error` says how; all skills stay as they are), no_target (no recent failure belongs to a skill), superseded (`skill` has
+    another text by now than the round was played with, after a rollback say, so its failures say nothing of it). skills: the
+    versions of all three before it. counts, unattributed, buffer: as in `Attribution`, and the records in the buffer. changes: what the
     writer says it changed. writer, writer_identity, call: whose reply it is, and its key in calls/.
     """
 
     round: int = Field(ge=1)
-    outcome: Literal["rewritten", "refused", "no_target"]
+    outcome: Literal["rewritten", "refused", "no_target", "superseded"]
     skills: dict[SkillName, str]
     counts: dict[SkillName, int]
     unattributed: int
@@ -149,8 +150,8 @@ def roll_back(loop: Loop, name: SkillName, *, to: str | None = None, reason: str
     `to`: that version; by default the one that the newest was made from. None, and nothing is done, if the newest has that
     text already, so that the same command again changes nothing. LoopError if there is nothing to go back to.
     """
+    loop.settings()  # before the lock, which would make the folder of a loop that there is not
     with loop.locked():
-        loop.settings()
         cut_torn_line(loop.path / ROLLBACKS)
         mend_skills(loop)
         newest = [v for v in history(loop) if v.skill.name == name][-1]
@@ -194,6 +195,20 @@ def rollbacks(loop: Loop) -> list[Rollback]:
 def newest_pins(loop: Loop) -> dict[str, str]:
     """The newest version of each skill, for instance to fix what a round is made with before it begins."""
     return {skill.name: skill.version for skill in load_skills(loop.skills_dir)}
+
+
+def round_pins(loop: Loop, number: int) -> dict[str, str]:
+    """The versions of the skills that a round is made with: the newest when it began, which this call may be."""
+    path = loop.round_dir(number) / PINS
+    if not path.exists():
+        write_atomic(path, json.dumps(newest_pins(loop)) + "\n")
+    try:
+        pins = json.loads(read_text(path))
+        if not isinstance(pins, dict) or set(pins) != set(SKILLS):
+            raise ValueError("it does not name the three skills")
+    except ValueError as e:
+        raise LoopError(f"{path}: {e}; write the versions that the round's run was made with (its manifest.json names them)") from e
+    return {str(name): str(version) for name, version in pins.items()}
 
 
 def _recorded(loop: Loop) -> Mapping[tuple[SkillName, str], tuple[str, Evolution | Rollback, str]]:

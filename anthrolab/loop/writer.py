@@ -1,6 +1,7 @@
 """What the writer does in a round: it repairs what was rejected, then rewrites a skill (paper section 4.5)."""
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import nullcontext
 
 from anthrolab.bench.effort import cache_report
@@ -9,7 +10,7 @@ from anthrolab.judging.calibration.judged import open_judge
 from anthrolab.loop.context import Context
 from anthrolab.loop.evolution import evolve_skills
 from anthrolab.loop.filter import Filtered
-from anthrolab.loop.folder import REPAIRS, LoopError
+from anthrolab.loop.folder import REPAIRS
 from anthrolab.loop.repair import repair_all
 from anthrolab.loop.rewrite import Repairer
 from anthrolab.loop.skill_files import Evolution
@@ -19,10 +20,12 @@ from anthrolab.models.opening import open_models
 from anthrolab.runtime.auxiliary import Auxiliary
 
 
-async def repair_and_evolve(shop: Workshop, number: int, filtered: list[Filtered]) -> tuple[Counter[str], Evolution]:
+async def repair_and_evolve(
+    shop: Workshop, number: int, filtered: list[Filtered], stop: Callable[[Counter[str]], None]
+) -> tuple[Counter[str], Evolution]:
     """Repairs by outcome, and what became of the skills. Held-back dialogues are not repaired.
 
-    LoopError if a model gave no answer: then the same command goes on.
+    stop: is given the faults for which repairs got no answer, and raises if the command is to end there.
     """
     loop, settings, folder, run = shop.loop, shop.settings, shop.loop.round_dir(number), shop.loop.run(number)
     assert settings.writer is not None
@@ -44,8 +47,7 @@ async def repair_and_evolve(shop: Workshop, number: int, filtered: list[Filtered
             own = [f for f in filtered if f.binding not in settings.held_back]
             repairs = await repair_all(own, by, folder / REPAIRS, flows=models.flows, deadline_s=may_take.deadline_s)
         outcomes = Counter(r.outcome for r in repairs)
-        if outcomes["model_error"]:
-            raise LoopError(f"{folder / REPAIRS}: {outcomes['model_error']} repairs got no answer from a model; give the same command again")
+        stop(Counter(r.fault or "unknown" for r in repairs if r.outcome == "model_error"))
         shop.progress(f"round {number}: repairs: {', '.join(f'{n} {outcome}' for outcome, n in outcomes.items()) or 'nothing to repair'}")
         evolution = await evolve_skills(loop, number, writer("skills.jsonl"), shop.rubric, shop.library)
         for line in cache_report(engine):

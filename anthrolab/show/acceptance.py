@@ -20,7 +20,8 @@ def acceptance_table(measured: Sequence[Measured], thresholds: Thresholds = PAPE
     rows = []
     for m in measured:
         results = [
-            filter_dialogue(L0Result.of_row(m.gate[key]), m.verdicts.get(key), m.rubric, thresholds) for key in m.dialogues
+            filter_dialogue(dialogue, L0Result.of_row(m.gate[key]), m.verdicts.get(key), m.rubric, thresholds)
+            for key, dialogue in m.dialogues.items()
         ]
         counts = Counter(r.status for r in results)
         planned = int(m.manifest["counts"]["planned"])
@@ -45,5 +46,5 @@ def _kind(result: FilterResult) -> str:
     if result.status == "undecided" and result.boxes:
         return "not every checkbox has an answer"
     if result.status == "rejected":
-        return "; ".join(re.sub(r" \d\.\d+", "", part) for part in result.why.split("; "))
+        return "; ".join(re.sub(r"^(S_\w+) \d\.\d+", r"\1", part) for part in result.why.split("; "))
     return result.why

@@ -50,6 +50,8 @@ def became(evolution: Evolution | None) -> str:
         return "not come to it"
     if evolution.outcome == "rewritten":
         return f"{evolution.skill} {evolution.before} to {evolution.after}"
+    if evolution.outcome == "superseded":
+        return f"{evolution.skill} had another text by then, so it stayed"
     return f"a rewrite of {evolution.skill} was refused: {evolution.error}" if evolution.outcome == "refused" else "no failure to learn from"
 
 

@@ -26,7 +26,7 @@ from anthrolab.files import whole_lines
 from anthrolab.loop.sft.control_tokens import control_token_in
 from anthrolab.models.fence import without_control_tokens
 from anthrolab.runtime.asked import AskedPrompt
-from anthrolab.runtime.dialogue import STAMP, Ask, Decision, Dialogue, Speaker, other
+from anthrolab.runtime.dialogue import STAMP, Decision, Dialogue, Speaker, other
 
 Source = Literal["accepted", "repaired", "gold"]
 Sides = Literal["evaluated", "both"]
@@ -126,7 +126,8 @@ def samples_of(
 
     A prompt stays as it was; one that spells a control token (a card or a skill does) is left out, and so is one whose
     summary covers the message `stale_from` (from 0), which a repair has changed since. Of a repaired dialogue only what went
-    out (or was silence) is taken: drafts that were dropped later were neither judged nor repaired. SftError if a speaker has no
+    out (or was silence) is taken: drafts that were dropped later were neither judged nor repaired; nor was the text that a
+    silence may carry, which is taken of dialogues by hand only. SftError if a speaker has no
     persona card.
     """
     personas = {side: participant.persona for side, participant in dialogue.speakers.items()}
@@ -205,18 +206,23 @@ def _why_not(dialogue: Dialogue, prompt: AskedPrompt, source: Source, sides: Sid
         return "broken reply" if ask.error else "no decision in the log"
     if stale_from is not None and prompt.folded > stale_from:
         return "its summary is of a text that was repaired"
-    if source == "repaired" and not _silent_or_sent(dialogue, ask):
+    if source != "gold" and ask.decision.end and ask.decision.content.strip():
+        return "a silence that carries a text, which nobody judged"
+    if source == "repaired" and not _silent_or_sent(dialogue, prompt.index, ask.decision):
         return "an unsent draft of a repaired dialogue, which nobody repaired"
     token = _token_in_z(prompt.system) or control_token_in(prompt.user) or control_token_in(dialogue.speakers[ask.speaker].name)
     return f"the prompt spells the control token {token}" if token else None
 
 
-def _silent_or_sent(dialogue: Dialogue, ask: Ask) -> bool:
-    """Whether a decision was to say nothing, or went out as it was."""
-    made = ask.decision
-    if made is None or made.end or not made.content.strip():
+def _silent_or_sent(dialogue: Dialogue, index: int, decision: Decision) -> bool:
+    """Whether a decision was to say nothing, or is the one that its speaker's next message came from.
+
+    Both speakers are asked anew after every message, so it is only if that speaker sends the message after it.
+    """
+    if decision.end or not decision.content.strip():
         return True
-    return any((m.speaker, m.content) == (ask.speaker, made.content) and m.at >= made.at for m in dialogue.messages)  # a pace may delay it
+    after = index // 2 + 1  # asks 2k and 2k+1 follow message k
+    return after < len(dialogue.messages) and dialogue.messages[after].speaker == (dialogue.asks or [])[index].speaker
 
 
 @lru_cache(maxsize=256)  # the same for all asks of a speaker in a dialogue
