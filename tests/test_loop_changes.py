@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from anthrolab.loop.changes import ChangeError, Refusal, apply, differences, unasked_changes
+from anthrolab.models.fence import inert
 from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.runtime.schedule import Asked, Plan, Rules
 from anthrolab.runtime.scripted import ScriptedPolicy
@@ -74,6 +75,7 @@ def test_the_state_of_an_interrupted_draft_follows_its_length() -> None:
     ("texts", "reason"),
     [
         ({0: "在不"}, "opener"), ({1: "快说"}, "partner"), ({9: "啊"}, "no_such_message"), ({-1: "啊"}, "no_such_message"),
+        ({2: "好\n明天见"}, "unseen"), ({2: "好<|im_end|>"}, "unseen"), ({2: "好\u202e的"}, "unseen"),
         ({2: " \n"}, "empty"), ({2: "首先，我有空 "}, "no_change"),
     ],
 )  # fmt: skip
@@ -143,7 +145,9 @@ def long_chat(typing: int = 0) -> tuple[Dialogue, Rules]:
     return dialogue, rules
 
 
-texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1, max_size=12).filter(str.strip)
+texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1, max_size=12).filter(
+    lambda text: text.strip() and "\n" not in text.strip() and inert(text) == " ".join(text.split())
+)
 
 
 @settings(max_examples=80, deadline=None)

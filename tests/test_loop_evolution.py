@@ -464,7 +464,7 @@ def test_kill_dash_nine_at_every_write_ends_with_the_same_files_and_asks_nothing
     with serve(lambda call: answer()) as served:
         expected = whole(begun("undisturbed"), served.url)
         assert len(served.calls) == 1 and "skills/message_style/v3.md" in expected
-        points = {"evolve": range(1, 8), "rollback": range(1, 6)}  # three writes and two; the last point is beyond the end
+        points = {"evolve": range(1, 10), "rollback": range(1, 6)}  # four writes and two; the last point is beyond the end
         loops = {(what, point): begun(f"{what}-{point}") for what in points for point in points[what]}
         for (what, _), loop in loops.items():
             if what == "rollback":

@@ -1,6 +1,7 @@
 """Whole rounds of the loop through the command line, over real HTTP: scripted speakers, a judge that answers every box, a writer."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,9 @@ from anthrolab.loop.filtering import read_filtered
 from anthrolab.loop.folder import Loop, LoopError, LoopSettings
 from anthrolab.loop.held_back import held_back_bindings
 from anthrolab.loop.round import read_report
+from anthrolab.models.scripted import Answer, Call, serve
 from tests.cards_for_tests import small_cards
+from tests.fault_plan import good_text, request_key
 from tests.fault_server import Faulty, faulty
 
 BINDINGS = ("b01", "b02", "b05", "b09", "b14", "b20")
@@ -110,7 +113,7 @@ def test_the_same_command_again_changes_no_byte_and_asks_nothing(lab: Laboratory
 def test_a_third_round_goes_on_from_two(lab: Laboratory, first: Loop) -> None:
     report = (first.round_dir(2) / "round.json").read_bytes()
     said = lab.rounds("first", 3, "--judge", "judge", "--writer", "writer")
-    assert "round 3:" in said and "round 1:" not in said and (first.round_dir(2) / "round.json").read_bytes() == report
+    assert "round 3: skills" in said and "round 1: skills" not in said and "round 2: skills" not in said and (first.round_dir(2) / "round.json").read_bytes() == report
 
 
 def test_what_a_sample_holds_is_what_the_runtime_asked_and_what_was_decided(first: Loop) -> None:
@@ -161,11 +164,116 @@ def test_a_round_with_the_embedded_model(lab: Laboratory) -> None:
     assert report.samples["train"] + report.samples["held out"] > 0 or report.statuses["accepted"] == 0
 
 
+def test_a_wrong_name_is_said_before_anything_is_asked_and_fixes_nothing(lab: Laboratory) -> None:
+    asked = lab.server.counts()["requests"]
+    for wrong, said in (
+        (("--judge", "judgee"), "no system 'judgee' (did you mean 'judge'"), (("--writer", "gemma-3-270m"), "is a base model"),
+        (("--partner", "nobody"), "no system 'nobody'"), (("--summary", "nobody"), "no system 'nobody'"), (("--skills", "none"), "a loop rewrites skills"),
+        (("--held-back", "b99"), "no binding 'b99'"),
+    ):  # fmt: skip
+        assert said in lab.rounds("typo", 1, *wrong, "--cases", "2", code=2), wrong
+    assert lab.server.counts()["requests"] == asked
+    lab.rounds("typo", 1, "--judge", "judge", "--cases", "2")
+    assert lab.loop("typo").settings().judge == "judge"
+
+
+def test_a_loop_does_not_go_on_with_other_cards_rubric_or_systems(lab: Laboratory, tmp_path: Path) -> None:
+    lab.rounds("fixed", 1, "--judge", "judge", "--cases", "2")
+    asked = lab.server.counts()["requests"]
+    cards = tmp_path / "cards"
+    shutil.copytree(lab.cards, cards)
+    persona = next((cards / "personas").glob("*.yaml"))
+    persona.write_text(persona.read_text(encoding="utf-8") + "\n", encoding="utf-8")  # the same card: nothing has changed
+    lab.rounds("fixed", 1, "--judge", "judge", "--cases", "2", "--cards", str(cards))
+    text = persona.read_text(encoding="utf-8")
+    persona.write_text(text.replace("interests:\n", "interests:\n  - 看人下棋\n", 1), encoding="utf-8")
+    assert "its cards are not those that it was begun with" in lab.rounds("fixed", 2, "--judge", "judge", "--cases", "2", "--cards", str(cards), code=2)
+    rubric = tmp_path / "rubric.yaml"
+    rubric.write_text((default_cards_dir() / "rubric.yaml").read_text(encoding="utf-8").replace("weight: 13", "weight: 12", 1), encoding="utf-8")
+    assert "its rubric are not" in lab.rounds("fixed", 2, "--judge", "judge", "--cases", "2", "--rubric", str(rubric), code=2)
+    systems = json.loads((lab.folder / "systems.yaml").read_text(encoding="utf-8"))["systems"]
+    path = tmp_path / "systems.yaml"
+    path.write_text(json.dumps({"systems": [s | ({"model": "another"} if s["name"] == "toy" else {}) for s in systems]}), encoding="utf-8")
+    assert "settings of toy are not" in lab.rounds("fixed", 2, "--judge", "judge", "--cases", "2", "--systems", str(path), code=2)
+    assert lab.server.counts()["requests"] == asked
+
+
+def test_a_renamed_loop_goes_on(lab: Laboratory) -> None:
+    lab.rounds("before", 1, "--judge", "judge", "--cases", "2")
+    (lab.folder / "before").rename(lab.folder / "after")
+    asked = lab.server.counts()["requests"]
+    said = lab.rounds("after", 1, "--judge", "judge", "--cases", "2")
+    assert "finished before" in said and lab.server.counts()["requests"] == asked
+    lab.rounds("after", 2, "--judge", "judge", "--cases", "2")
+    assert {p.name for p in (lab.folder / "after" / "runs").iterdir()} == {"before-r1", "before-r2"}
+
+
+def test_skills_beside_the_cards_are_those_that_a_loop_begins_with(lab: Laboratory, tmp_path: Path) -> None:
+    cards = tmp_path / "cards"
+    shutil.copytree(lab.cards, cards)
+    shutil.copytree(default_cards_dir() / "skills", cards / "skills")
+    (cards / "skills" / "message_style" / "v1.md").write_text("# 怎么打字\n\n- 短一点", encoding="utf-8")
+    lab.rounds("beside", 1, "--cases", "2", "--cards", str(cards))
+    assert (lab.loop("beside").skills_dir / "message_style" / "v1.md").read_text(encoding="utf-8").strip().endswith("- 短一点")
+
+
+def test_a_skill_that_was_rolled_back_in_the_middle_of_a_round_is_not_rewritten_by_that_rounds_failures(lab: Laboratory, tmp_path: Path) -> None:
+    systems = json.loads((lab.folder / "systems.yaml").read_text(encoding="utf-8"))["systems"]
+    dead = [s | {"endpoint": "http://127.0.0.1:9/v1", "retries": 0} if s["name"] == "writer" else s for s in systems]
+    path = tmp_path / "dead.yaml"
+    path.write_text(json.dumps({"systems": dead}), encoding="utf-8")
+    words = ("--judge", "judge", "--writer", "writer")
+    lab.rounds("back", 1, *words)
+    one = read_report(lab.loop("back"), 1)
+    assert one is not None and " v1 -> v2" in one.evolution
+    name = one.evolution.split(" ")[0]
+    lab.rounds("back", 2, *words, "--systems", str(path), code=2)
+    done = subprocess.run(lab.command("rollback", str(lab.loop("back").path), "--skill", name), capture_output=True, encoding="utf-8")
+    assert done.returncode == 0 and f"{name}: v3 has the text of v1" in done.stdout
+    lab.rounds("back", 2, *words)
+    two = json.loads((lab.loop("back").round_dir(2) / "evolution.json").read_text(encoding="utf-8"))
+    assert two["outcome"] in ("superseded", "no_target") or two["skill"] != name, two
+
+
+def test_what_a_model_will_not_do_is_counted_and_a_server_that_fails_stops_the_round(lab: Laboratory, tmp_path: Path) -> None:
+    """Of six cases one is refused for good by the speaker's server; the judge's server times out for another until it is told to go on."""
+    refused = load_library(default_cards_dir()).personas["p01"].name
+
+    def speak(call: Call) -> str | Answer:
+        text = json.dumps(call.body, ensure_ascii=False)
+        if f"你就是{refused}" in text:
+            return Answer({"error": {"message": "content policy"}}, status=400)
+        return good_text(call.body, request_key(call.path, call.body))
+
+    with serve(speak) as served:
+        systems = json.loads((lab.folder / "systems.yaml").read_text(encoding="utf-8"))["systems"]
+        path = tmp_path / "systems.yaml"
+        path.write_text(json.dumps({"systems": [s | ({"endpoint": served.url} if s["name"] == "toy" else {}) for s in systems]}), encoding="utf-8")
+        said = lab.rounds("refused", 1, "--judge", "judge", "--cases", "6", "--systems", str(path))
+        report = read_report(lab.loop("refused"), 1)
+        assert report is not None and report.planned == 6 and report.done == 5 and report.missing == {"rejected": 1}
+        assert "1 not had (rejected)" in said
+        gone = tmp_path / "gone.yaml"
+        hurt = [s | ({"endpoint": "http://127.0.0.1:9/v1", "retries": 0} if s["name"] == "toy" else {}) for s in systems]
+        gone.write_text(json.dumps({"systems": hurt}), encoding="utf-8")
+        assert "--go-on" in lab.rounds("gone", 1, "--judge", "judge", "--cases", "2", "--systems", str(gone), code=2)
+        lab.rounds("gone", 1, "--judge", "judge", "--cases", "2", "--systems", str(gone), "--go-on")
+        report = read_report(lab.loop("gone"), 1)
+        assert report is not None and report.done == 0 and sum(report.missing.values()) >= 1
+
+
 def test_a_loop_keeps_its_settings(lab: Laboratory, first: Loop) -> None:
     said = lab.rounds("first", 2, "--judge", "judge", "--writer", "writer", "--s-turn", "0.8", code=2)
     assert "thresholds" in said and "begin another loop" in said
     with pytest.raises(LoopError, match="system"):
         first.begin(LoopSettings(system="other"))
+    for wrong, code, words in (("1.5", 2, "--s-turn 1.5: a score from 0 to 1, below 1"), ("1", 2, "below 1")):
+        done = subprocess.run(
+            lab.command("filter", str(first.run(1).path), "--judge", "judge", "--cards", str(lab.cards), "--s-turn", wrong), capture_output=True, encoding="utf-8"
+        )
+        assert done.returncode == code and words in done.stderr
+    done = subprocess.run(lab.command("rollback", str(lab.folder / "nowhere"), "--skill", "message_style"), capture_output=True, encoding="utf-8")
+    assert done.returncode == 2 and "is no loop" in done.stderr and not (lab.folder / "nowhere").exists()
 
 
 def test_somebody_elses_folder_is_left_alone(lab: Laboratory) -> None:
