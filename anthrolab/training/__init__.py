@@ -1,0 +1,1 @@
+"""Fine-tuning a model on decisions, and putting it back to work as a system."""

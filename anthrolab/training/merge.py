@@ -1,0 +1,80 @@
+"""The tuned model as a whole: adapter merged into the base, in a folder that vLLM and `transformers serve` take."""
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from anthrolab.files import read_text
+from anthrolab.training.chat_template import stop_ids
+from anthrolab.training.dense import gguf_of, load_model
+from anthrolab.training.gguf_file import Quantize, write_gguf
+from anthrolab.training.heavy import load_torch
+from anthrolab.training.settings import TrainingError
+
+Dtype = Literal["float32", "bfloat16"]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """`folder`: for transformers and vLLM; `gguf`: for the embedded server, None if none was wanted."""
+
+    folder: Path
+    gguf: Path | None
+
+
+def export(training: Path, *, dtype: Dtype = "float32", gguf: bool = True, base_gguf: Path | None = None, quantize: Quantize = "Q8_0") -> Exported:
+    """Write `merged/`, and `<training>.gguf` beside it, into the folder of a finished training.
+
+    dtype: of the merged folder (a CPU serves float32 faster). base_gguf: tokenizer and metadata of the GGUF come from it;
+    None: the base itself, if it is a GGUF. TrainingError for a training that is not finished, or without a GGUF to take them from.
+    """
+    base = _base_of(training)
+    source = base_gguf or gguf_of(base)
+    if gguf and source is None:
+        raise TrainingError(f"{training}: base '{base}' is no GGUF; name one of the same model with --base-gguf, or leave the GGUF out with --no-gguf")
+    folder = merge(training, dtype)
+    if not gguf or source is None:
+        return Exported(folder, None)
+    from transformers import AutoTokenizer
+
+    template = AutoTokenizer.from_pretrained(folder).chat_template
+    return Exported(folder, write_gguf(folder, source, training / f"{training.resolve().name}.gguf", chat_template=template, quantize=quantize))
+
+
+def merge(training: Path, dtype: Dtype = "float32") -> Path:
+    """Base and adapter as one model, with tokenizer, chat template and the list of end tokens; returns `merged/`."""
+    base = _base_of(training)
+    load_torch()
+    from transformers import AutoTokenizer
+
+    tuned, folder = training / "tuned", training / "merged"
+    tokenizer = AutoTokenizer.from_pretrained(tuned)
+    stops = stop_ids(tokenizer)
+    if (tuned / "adapter_config.json").exists():
+        from peft import PeftModel
+
+        model: Any = load_model(base, "float32", stops, "sdpa")
+        model = PeftModel.from_pretrained(model, str(tuned)).merge_and_unload()
+    else:
+        model = load_model(str(tuned), "float32", stops, "sdpa")
+    import torch
+
+    model = model.to(getattr(torch, dtype))
+    model.generation_config.eos_token_id = stops
+    neighbour = folder.with_name(f".{folder.name}.tmp")
+    shutil.rmtree(neighbour, ignore_errors=True)
+    model.save_pretrained(neighbour)
+    tokenizer.save_pretrained(neighbour)
+    shutil.rmtree(folder, ignore_errors=True)
+    neighbour.rename(folder)
+    return folder
+
+
+def _base_of(training: Path) -> str:
+    manifest = json.loads(read_text(training / "manifest.json")) if (training / "manifest.json").exists() else {}
+    if not manifest.get("finished"):
+        raise TrainingError(f"{training}: is no finished training; run `anthrolab sft train` to its end first")
+    base: str = manifest["settings"]["base"]
+    return base

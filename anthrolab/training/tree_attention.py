@@ -1,0 +1,100 @@
+"""Attention over a prefix tree: every token sees its ancestors (the nearest `window` of them in a sliding layer).
+
+The rows go in blocks. A block is given only the keys that one of its rows may see: in a tree most tokens are on other
+branches, and a dense mask would pay for all of them.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from anthrolab.training.prefix_tree import PrefixTree
+
+if TYPE_CHECKING:
+    import torch
+
+NAME = "anthrolab_tree"
+"""The attention's name among those of transformers."""
+
+BLOCK = 128
+"""Rows of a block."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows `first` up to `last` see the keys at `keys`; `seen` (rows, keys) says which row sees which, True = sees."""
+
+    first: int
+    last: int
+    keys: "torch.Tensor"
+    seen: "torch.Tensor"
+
+
+def blocks_of(tree: PrefixTree, window: int | None) -> list[Block]:
+    """The blocks of a tree's rows. `window`: a token sees itself and the window - 1 ancestors before it; None: all."""
+    import numpy as np
+    import torch
+
+    size = len(tree)
+    sees = np.zeros((size, size), dtype=bool)
+    for node, parent in enumerate(tree.parents):
+        if parent >= 0:
+            sees[node] = sees[parent]
+        sees[node, node] = True
+    if window is not None:
+        depths = np.asarray(tree.depths)
+        sees &= depths[:, None] - depths[None, :] < window
+    blocks = []
+    for first in range(0, size, BLOCK):
+        rows = sees[first : first + BLOCK]
+        keys = np.flatnonzero(rows.any(axis=0))
+        blocks.append(Block(first, first + len(rows), torch.from_numpy(keys), torch.from_numpy(rows[:, keys].copy())))
+    return blocks
+
+
+def register() -> None:
+    """Make the attention known to transformers under NAME. Without a tree it is plain `sdpa`."""
+    from transformers import AttentionInterface
+    from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+
+    AttentionInterface.register(NAME, tree_attention)
+    AttentionMaskInterface.register(NAME, sdpa_mask)
+
+
+def tree_attention(
+    module: Any,
+    query: "torch.Tensor",
+    key: "torch.Tensor",
+    value: "torch.Tensor",
+    attention_mask: "torch.Tensor | None",
+    *,
+    scaling: float | None = None,
+    sliding_window: int | None = None,
+    tree: "dict[int | None, list[Block]] | None" = None,
+    **others: Any,
+) -> "tuple[torch.Tensor, None]":
+    """Query (1, heads, tokens, size), key and value (1, key heads, tokens, size) -> (1, tokens, heads, size).
+
+    `tree`: the blocks for each window that the model's layers have. The heads that share keys are laid under each other
+    as rows, so that keys and values are not copied.
+    """
+    import torch
+    from torch.nn.functional import scaled_dot_product_attention
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    if tree is None:
+        plain, _ = sdpa_attention_forward(
+            module, query, key, value, attention_mask, scaling=scaling, sliding_window=sliding_window, **others
+        )
+        return plain, None
+    _, heads, _, width = query.shape
+    shared = heads // key.shape[1]
+    parts = []
+    for block in tree[sliding_window]:
+        keys = block.keys.to(key.device)
+        rows = query[:, :, block.first : block.last].reshape(1, key.shape[1], -1, width)
+        seen = block.seen.to(key.device).repeat(shared, 1)
+        out = scaled_dot_product_attention(
+            rows, key.index_select(2, keys), value.index_select(2, keys), attn_mask=seen[None, None], scale=scaling
+        )
+        parts.append(out.reshape(1, heads, block.last - block.first, width))
+    return torch.cat(parts, dim=2).transpose(1, 2).contiguous(), None

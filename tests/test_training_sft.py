@@ -1,0 +1,280 @@
+"""A whole training on a tiny random model: it learns, it goes on after a kill, it refuses what does not fit."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("trl")
+
+import torch
+
+from anthrolab.loop.sft.samples import read_samples
+from anthrolab.training.chat_template import GEMMA, stop_ids
+from anthrolab.training.checkpoints import last_checkpoint, read_log
+from anthrolab.training.data import encode_all, spread
+from anthrolab.training.heavy import dtype_of, load_unsloth
+from anthrolab.training.loss import completion_loss, padded_batch
+from anthrolab.training.merge import export, merge
+from anthrolab.training.settings import SFTSettings, TrainingError
+from anthrolab.training.sft import Trained, preflight, train
+from anthrolab.training.trainer import common_arguments
+from anthrolab.training.unsloth_backend import rows_of
+from tests.training_for_tests import sample, settings, tiny_model, tiny_tokenizer, write_data
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[SFTSettings, Trained, list[str]]:
+    chosen = settings(tmp_path_factory.mktemp("trained"), max_steps=16, epochs=8.0)
+    said: list[str] = []
+    return chosen, train(chosen, said.append), said
+
+
+def test_the_loss_falls_on_the_samples_and_on_those_held_out(trained: tuple[SFTSettings, Trained, list[str]]) -> None:
+    _, done, said = trained
+    assert [row["step"] for row in done.rows] == list(range(1, 17))
+    assert done.rows[-1]["loss"] < done.rows[0]["loss"] - 0.2, "an adapter moves a random model a little"
+    assert done.manifest["held_out_loss_after"] < done.manifest["held_out_loss_before"] - 0.2
+    assert all(math.isfinite(row["loss"]) and row["seconds"] > 0 for row in done.rows)
+    assert any("step 16 of 16" in line and "left" in line for line in said)
+
+
+def test_the_manifest_says_what_was_trained_on_what(trained: tuple[SFTSettings, Trained, list[str]]) -> None:
+    chosen, done, _ = trained
+    manifest = json.loads((chosen.out / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest == done.manifest
+    assert manifest["samples"] == {"train": 16, "held_out": 4}
+    assert manifest["settings"]["lora_rank"] == 4
+    assert set(manifest["data"]) == {"train", "held_out"}
+    assert all(gate["passed"] for gate in manifest["gates"]) and len(manifest["gates"]) == 8
+    assert manifest["versions"]["trl"] and manifest["tokens"] == done.rows[-1]["tokens"] > 0
+
+
+def test_the_same_command_again_changes_nothing(trained: tuple[SFTSettings, Trained, list[str]]) -> None:
+    chosen, done, _ = trained
+    before = {p: p.stat().st_mtime_ns for p in chosen.out.rglob("*") if p.is_file() and p.name != ".lock"}
+    said: list[str] = []
+    again = train(chosen, said.append)
+    assert again.manifest == done.manifest and again.rows == done.rows
+    assert {p: p.stat().st_mtime_ns for p in chosen.out.rglob("*") if p.is_file() and p.name != ".lock"} == before
+    assert said == [f"{chosen.out}: is trained already; nothing to do"]
+
+
+def test_other_settings_or_data_in_the_same_folder_are_refused(trained: tuple[SFTSettings, Trained, list[str]]) -> None:
+    chosen, _, _ = trained
+    with pytest.raises(TrainingError, match=r"was begun with settings.learning_rate = 0.01 and not 0.02; give another folder"):
+        train(settings(chosen.out.parent, max_steps=16, epochs=8.0, learning_rate=0.02), print)
+    other = write_data(chosen.out.parent / "other", dialogues=3)
+    with pytest.raises(TrainingError, match=r"was begun with data.train = "):
+        train(settings(chosen.out.parent, max_steps=16, epochs=8.0, data=other), print)
+
+
+def test_the_merged_model_says_what_base_and_adapter_say_together(trained: tuple[SFTSettings, Trained, list[str]]) -> None:
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    chosen, done, _ = trained
+    folder = merge(chosen.out)
+    merged: Any = AutoModelForCausalLM.from_pretrained(folder)
+    base: Any = AutoModelForCausalLM.from_pretrained(chosen.base)
+    ids = torch.tensor([[2, 40, 50, 60, 70]])
+    with torch.no_grad():
+        apart = base(ids).logits.clone()
+        tuned = PeftModel.from_pretrained(base, str(done.tuned))(ids).logits
+        assert torch.allclose(merged(ids).logits, tuned, atol=1e-4)
+        assert not torch.allclose(tuned, apart, atol=1e-2), "the adapter says something"
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    assert tokenizer.chat_template == GEMMA
+    assert merged.generation_config.eos_token_id == stop_ids(tokenizer) == [1, 5]
+
+
+def test_a_gguf_needs_a_gguf_to_come_from(trained: tuple[SFTSettings, Trained, list[str]], tmp_path: Path) -> None:
+    chosen, _, _ = trained
+    with pytest.raises(TrainingError, match="is no GGUF; name one of the same model with --base-gguf"):
+        export(chosen.out)
+    assert export(chosen.out, gguf=False).gguf is None
+    with pytest.raises(TrainingError, match="is no finished training"):
+        merge(tmp_path)
+
+
+def test_the_stop_token_is_learnt(tmp_path: Path) -> None:
+    """After the training the model gives the end of the turn more probability after a whole answer than before it."""
+    chosen = settings(tmp_path, max_steps=24, epochs=12.0, lora_rank=None)
+    train(chosen, lambda line: None)
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(chosen.out / "tuned")
+    encoded = encode_all(tokenizer, read_samples(chosen.data / "train.jsonl"), 4096)[0]
+    chances = []
+    for folder in (chosen.base, merge(chosen.out)):
+        model: Any = AutoModelForCausalLM.from_pretrained(folder)
+        with torch.no_grad():
+            scores = model(torch.tensor([[*encoded.prompt, *encoded.completion[:-1]]])).logits[0, -1].softmax(-1)
+        chances.append(float(scores[encoded.completion[-1]]))
+    assert chances[1] > 5 * chances[0]
+
+
+def test_the_loss_is_trls_own(tmp_path: Path) -> None:
+    """TRL's trainer on the same tokens and mask, with its own scoring of every token, has the same number."""
+    from datasets import Dataset
+    from trl.trainer.sft_config import SFTConfig
+    from trl.trainer.sft_trainer import SFTTrainer
+
+    chosen = settings(tmp_path, share_prefixes=False, lora_rank=None)
+    tokenizer = tiny_tokenizer()
+    tokenizer.chat_template = GEMMA
+    encoded = encode_all(tokenizer, [sample(0, k) for k in range(3)], 4096)
+    model = tiny_model()
+    config = SFTConfig(
+        output_dir=str(tmp_path / "trl"), per_device_train_batch_size=3, completion_only_loss=True,
+        **{**common_arguments(chosen), "gradient_checkpointing": False},
+    )  # fmt: skip
+    trainer: Any = SFTTrainer(model=model, args=config, processing_class=tokenizer, train_dataset=Dataset.from_dict(rows_of(encoded)))
+    batch = next(iter(trainer.get_train_dataloader()))
+    model.eval()
+    theirs = trainer.compute_loss(model, dict(batch), num_items_in_batch=None)
+    assert completion_loss(model, padded_batch(encoded, 0)).item() == pytest.approx(theirs.item(), abs=1e-5)
+
+
+def test_a_full_fine_tuning_without_shared_prefixes_learns_too(tmp_path: Path) -> None:
+    done = train(settings(tmp_path, lora_rank=None, share_prefixes=False, batch=4, max_steps=8, learning_rate=5e-3), lambda line: None)
+    assert done.rows[-1]["loss"] < 0.9 * done.rows[0]["loss"]
+    assert (done.tuned / "model.safetensors").exists()
+    assert (merge(done.out) / "model.safetensors").exists()
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from tests.training_for_tests import settings
+from anthrolab.training.sft import train
+train(settings(Path(sys.argv[1]), max_steps=10, epochs=8.0, lora_dropout=0.1), lambda line: print(line, flush=True))
+"""
+
+
+def _child(tmp: Path) -> "subprocess.Popen[str]":
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    return subprocess.Popen([sys.executable, "-c", CHILD, str(tmp)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env)
+
+
+def _losses(tmp: Path) -> list[tuple[int, float, int]]:
+    return [(row["step"], row["loss"], row["tokens"]) for row in read_log(tmp / "out" / "log.jsonl")]
+
+
+def test_a_killed_training_goes_on_to_the_same_losses(tmp_path: Path) -> None:
+    calm, killed = tmp_path / "calm", tmp_path / "killed"
+    for tmp in (calm, killed):
+        tmp.mkdir()
+        settings(tmp)
+    assert _child(calm).wait(180) == 0
+    child = _child(killed)
+    log = killed / "out" / "log.jsonl"
+    end = time.monotonic() + 150
+    while len(read_log(log)) < 5 and child.poll() is None and time.monotonic() < end:
+        time.sleep(0.02)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert 5 <= len(read_log(log)) < 10, "it was killed on its way"
+    checkpoint = last_checkpoint(killed / "out" / "checkpoints")
+    assert checkpoint is not None
+    assert _child(killed).wait(180) == 0
+    for (step, loss, tokens), (step2, loss2, tokens2) in zip(_losses(calm), _losses(killed), strict=True):
+        assert (step, tokens) == (step2, tokens2)
+        assert loss2 == pytest.approx(loss, abs=1e-5), f"step {step}"
+    results = [json.loads((tmp / "out" / "manifest.json").read_text(encoding="utf-8")) for tmp in (calm, killed)]
+    assert results[0]["held_out_loss_after"] == pytest.approx(results[1]["held_out_loss_after"], abs=1e-4)
+    assert results[0]["gates"] == results[1]["gates"]
+
+
+def test_a_torn_checkpoint_is_passed_over(tmp_path: Path) -> None:
+    for step, whole in ((2, True), (4, False)):
+        folder = tmp_path / f"checkpoint-{step}"
+        folder.mkdir()
+        for name in ("optimizer.pt", "scheduler.pt", "rng_state.pth"):
+            (folder / name).touch()
+        text = json.dumps({"global_step": step})
+        (folder / "trainer_state.json").write_text(text if whole else text[:-3], encoding="utf-8")
+    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-2"
+    assert not (tmp_path / "checkpoint-4").exists()
+    (tmp_path / "checkpoint-2" / "optimizer.pt").unlink()
+    assert last_checkpoint(tmp_path) is None
+
+
+def test_a_failed_gate_stops_before_the_first_step(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match=r"gate 'truncation' failed: .*raise max_length to \d+"):
+        train(settings(tmp_path, max_length=100), print)
+    assert not (tmp_path / "out" / "checkpoints").exists()
+    seen = preflight(settings(tmp_path, out=tmp_path / "other"))
+    assert seen.passed and [g.name for g in seen.gates[-2:]] == ["shared prefixes", "one-batch overfit"]
+
+
+def test_a_pair_on_both_sides_of_the_split_is_refused(tmp_path: Path) -> None:
+    folder = write_data(tmp_path / "data")
+    rows = (folder / "train.jsonl").read_text(encoding="utf-8").splitlines()
+    with (folder / "held_out.jsonl").open("a", encoding="utf-8") as f:
+        f.write(rows[0] + "\n")
+    with pytest.raises(TrainingError, match=r"the pair p01\+p02 stands in train.jsonl and held_out.jsonl"):
+        train(settings(tmp_path), print)
+
+
+def test_missing_data_and_bases_are_named(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match=r"nowhere/train.jsonl: cannot be read .*`anthrolab sft data` makes"):
+        train(settings(tmp_path, data=tmp_path / "nowhere"), print)
+    with pytest.raises(TrainingError, match=r"base '.*/none': cannot be loaded"):
+        train(settings(tmp_path, base=str(tmp_path / "none")), print)
+    with pytest.raises(TrainingError, match=r"none.gguf: no such model file"):
+        train(settings(tmp_path, base=str(tmp_path / "none.gguf")), print)
+    with pytest.raises(TrainingError, match=r"lora_targets \['nothing'\]: do not fit"):
+        train(settings(tmp_path, lora_targets=["nothing"], out=tmp_path / "out2"), print)
+
+
+def test_settings_name_the_field_and_the_fix() -> None:
+    for change, words in (
+        ({"epochs": 0}, "epochs"), ({"lora_targets": ["lm_head"]}, "lm_head"), ({"learning_rate": "x"}, "learning_rate"),
+        ({"backend": "unsloth", "lora_rank": None}, "unsloth"), ({"lora_rnak": 3}, "lora_rnak"),
+    ):  # fmt: skip
+        with pytest.raises(TrainingError, match=words):
+            SFTSettings.of(**{"data": Path("d"), "out": Path("o"), **change})
+
+
+def test_unsloth_without_a_gpu_is_one_clear_sentence(tmp_path: Path) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    for call in (load_unsloth, lambda: train(settings(tmp_path, backend="unsloth"), print)):
+        with pytest.raises(TrainingError, match=r"^backend: unsloth needs a GPU and this machine has none; write 'plain'$"):
+            call()
+
+
+def test_unsloth_must_come_before_the_libraries_that_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    with pytest.raises(TrainingError, match=r"must be imported before .*transformers.*fresh process"):
+        load_unsloth()
+    for name in ("trl", "transformers", "peft"):
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "unsloth", None)
+    with pytest.raises(TrainingError, match="unsloth is not installed"):
+        load_unsloth()
+
+
+def test_all_weights_are_trained_in_float32_unless_it_is_said(tmp_path: Path) -> None:
+    assert dtype_of(settings(tmp_path, dtype="auto", lora_rank=None)) == "float32"
+    assert dtype_of(settings(tmp_path, dtype="bfloat16", lora_rank=None)) == "bfloat16"
+
+
+def test_a_limit_takes_whole_groups_from_all_over_the_file() -> None:
+    samples = [sample(n, k) for n in range(10) for k in range(4)]
+    taken = spread(samples, 10)
+    assert len(taken) == 10
+    assert sorted({s.dialogue_id for s in taken}) == ["d0", "d3", "d6"]
+    assert [s.ask for s in taken if s.dialogue_id == "d0"] == [0, 1, 2, 3]
+    assert spread(samples, None) == samples == spread(samples, 40)
+    assert len(spread(samples, 39)) == 39
