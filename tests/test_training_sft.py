@@ -23,6 +23,7 @@ from anthrolab.training.data import encode_all, spread
 from anthrolab.training.heavy import dtype_of, load_unsloth
 from anthrolab.training.loss import completion_loss, padded_batch
 from anthrolab.training.merge import export, merge
+from anthrolab.training.prefix_tree import plant
 from anthrolab.training.settings import SFTSettings, TrainingError
 from anthrolab.training.sft import Trained, preflight, train
 from anthrolab.training.trainer import common_arguments
@@ -143,6 +144,18 @@ def test_the_loss_is_trls_own(tmp_path: Path) -> None:
     model.eval()
     theirs = trainer.compute_loss(model, dict(batch), num_items_in_batch=None)
     assert completion_loss(model, padded_batch(encoded, 0)).item() == pytest.approx(theirs.item(), abs=1e-5)
+
+
+def test_a_step_over_several_batches_weighs_every_token_alike(tmp_path: Path) -> None:
+    """A fresh adapter changes nothing, so the first step's loss is the base model's over all completion tokens."""
+    chosen = settings(tmp_path, max_steps=1, accumulation=100, token_budget=500, overfit_steps=0)
+    tokenizer = tiny_tokenizer()
+    tokenizer.chat_template = GEMMA
+    encoded = encode_all(tokenizer, read_samples(chosen.data / "train.jsonl"), 4096)
+    sizes = [len(tree.asked) for tree in plant(encoded, chosen.token_budget)]
+    assert len(set(sizes)) > 1, "batches of unequal size"
+    (row,) = train(chosen, lambda line: None).rows
+    assert row["loss"] == pytest.approx(float(completion_loss(tiny_model().eval(), padded_batch(encoded, 0))), abs=1e-4)
 
 
 def test_a_full_fine_tuning_without_shared_prefixes_learns_too(tmp_path: Path) -> None:

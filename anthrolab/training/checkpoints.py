@@ -42,6 +42,6 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 def cut_log(path: Path, step: int) -> None:
     """Leave only the rows up to a step: those after the checkpoint will be written again."""
     rows = read_log(path)
-    kept = [row for row in rows if True]
+    kept = [row for row in rows if row["step"] <= step]
     if path.exists():
         write_atomic(path, "".join(json.dumps(row) + "\n" for row in kept))
