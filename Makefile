@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 RUN ?= runs/quick
+SFT ?= runs/sft
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
 
-.PHONY: help tables test servers lab check bench lock
+.PHONY: help tables test sft servers lab check bench lock
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -16,6 +17,18 @@ tables: $(VENV)/.run ## the main job: 12 chats of the embedded model, gated, jud
 
 test: $(VENV)/.dev ## all tests (PYTEST="-k name" for some)
 	$(BIN)/python -m pytest $(PYTEST)
+
+sft: $(VENV)/.train ## fine-tune Gemma 3 270M on the gold dialogues, benchmark it beside its base (SFT=runs/sft); 1 h, 8 GB of memory
+	$(BIN)/anthrolab sft data --out $(SFT)/data --held-out-cases 12
+	$(BIN)/anthrolab sft train --data $(SFT)/data --out $(SFT)/tuned --limit 600 --epochs 2 --set token_budget=6000 --set accumulation=1
+	$(BIN)/anthrolab sft export $(SFT)/tuned
+	$(BIN)/anthrolab sft add-system gemma-3-270m-sft --gguf $(SFT)/tuned/tuned.gguf --partner gemma-3-270m --systems $(SFT)/systems.yaml
+	$(BIN)/anthrolab sft contract --system gemma-3-270m-sft --systems $(SFT)/systems.yaml --data $(SFT)/data/held_out.jsonl --out $(SFT)/contract
+	for name in gemma-3-270m gemma-3-270m-sft; do \
+	  $(BIN)/anthrolab run --system $$name --systems $(SFT)/systems.yaml --cases 12 --max-messages 24 --window 12 --run $(SFT)/runs/$$name && \
+	  $(BIN)/anthrolab judge $(SFT)/runs/$$name --judge rules || exit; \
+	done
+	$(BIN)/anthrolab report $(SFT)/runs/gemma-3-270m $(SFT)/runs/gemma-3-270m-sft --out reports/sft
 
 servers: $(VENV)/.run ## real servers for the contract tests: SmolLM2 as GGUF, vLLM's CPU build in an environment of its own; 4 GB
 	$(BIN)/python -m tests.setup_servers

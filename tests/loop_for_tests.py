@@ -108,7 +108,7 @@ def _statuses(loop: Loop, number: int) -> None:
     rows = [{"binding": "b01", "filter_result": {"status": s}} for s, n in counts.items() for i in range(n)]
     rows += [{"binding": "b07", "filter_result": {"status": s}} for s in ["accepted"] * number + ["rejected"] * (4 - number)]
     write_atomic(loop.round_dir(number) / "filtered.jsonl", "".join(json.dumps(r) + "\n" for r in rows))
-    repairs = [{"outcome": "repaired" if i < number else "failed"} for i in range(counts["rejected"])]
+    repairs = [{"dialogue_id": f"d{i}", "outcome": "repaired" if i < number else "failed"} for i in range(counts["rejected"])]
     write_atomic(loop.round_dir(number) / "repairs.jsonl", "".join(json.dumps(r) + "\n" for r in repairs))
 
 

@@ -19,14 +19,14 @@ def test_environment_yml_lists_what_pyproject_lists() -> None:
     assert isinstance(environment, dict)
     pip = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
     extras = PROJECT["optional-dependencies"]
-    assert pip == [*PROJECT["dependencies"], *extras["local"], *extras["dev"], "-e ."]
+    assert pip == [*PROJECT["dependencies"], *extras["local"], *extras["train"], *extras["dev"], "-e ."]
 
 
 def test_the_lock_pins_every_direct_dependency() -> None:
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     pinned = {re.sub(r"[-_.]+", "-", n).lower() for n in re.findall(r"^([A-Za-z0-9_.-]+)==", lock, re.MULTILINE)}
     extras = PROJECT["optional-dependencies"]
-    wanted = [*PROJECT["dependencies"], *extras["local"], *extras["dev"]]
+    wanted = [*PROJECT["dependencies"], *extras["local"], *extras["train"], *extras["dev"]]
     names = {re.sub(r"[-_.]+", "-", re.split(r"[\[<>=!~ ]", w)[0]).lower() for w in wanted}
     assert names <= pinned
 

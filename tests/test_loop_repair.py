@@ -478,13 +478,11 @@ def test_shares_by_dimension_count_dialogues_and_only_those_with_a_result() -> N
     records = [
         *(record(f"d{n}", "D1") for n in range(5)), record("d0", "D1"), record("d0", "E4"), record("d1", "E4"), record("d9", "E4"), record("d2", None), record("d8", "D2"),
     ]  # fmt: skip
-    common = {"why": "", "dialogue_hash": "", "judge": "j", "judge_identity": "", "rubric": "", "writer": "w", "basis": ""}
     outcomes = ["repaired", "repaired", "not_repairable", "refused", "model_error"]
-    repairs = [Repair.model_validate({"dialogue_id": f"d{n}", "outcome": o, **common}) for n, o in enumerate(outcomes)]
-    rows = repaired_by_dimension(records, repairs).rows(named=True)
+    rows = repaired_by_dimension(records, {f"d{n}": o for n, o in enumerate(outcomes)}).rows(named=True)
     assert [(r["dimension"], r["failed"], r["tried"], r["repaired"], r["share"]) for r in rows] == [
         ("D1", 5, 4, 2, 0.5), ("D2", 1, 0, 0, None), ("E4", 3, 2, 2, 1.0), ("gate", 1, 1, 0, 0.0), ("all", 7, 4, 2, 0.5),
     ]  # fmt: skip
     half = wilson(2, 4)
     assert half is not None and (rows[0]["low"], rows[0]["high"]) == (half.low, half.high) and rows[1]["low"] is None
-    assert repaired_by_dimension([], []).rows() == [("gate", 0, 0, 0, None, None, None), ("all", 0, 0, 0, None, None, None)]
+    assert repaired_by_dimension([], {}).rows() == [("gate", 0, 0, 0, None, None, None), ("all", 0, 0, 0, None, None, None)]

@@ -1,7 +1,7 @@
 """Verbs of fine-tuning."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import typer
 
@@ -119,17 +119,30 @@ def export_training(
     """
     from anthrolab.training.merge import export
 
-    if quantize not in ("Q8_0", "F16"):
-        raise AnthrolabError(f"--quantize {quantize}: give Q8_0 or F16")
     if dtype not in ("float32", "bfloat16"):
         raise AnthrolabError(f"--dtype {dtype}: give float32 or bfloat16")
     made = export(
         training, dtype="float32" if dtype == "float32" else "bfloat16", gguf=gguf, base_gguf=base_gguf,
-        quantize="Q8_0" if quantize == "Q8_0" else "F16",
+        quantize=_quantize(quantize),
     )  # fmt: skip
     typer.echo(made.folder)
     if made.gguf is not None:
         typer.echo(made.gguf)
+
+
+@app.command("export-base")
+def export_untouched(
+    out: Annotated[Path, typer.Argument(help="The .gguf file to write.")],
+    base: Base = "gemma3-270m",
+    quantize: Annotated[str, typer.Option(help="Q8_0 or F16.")] = "Q8_0",
+) -> None:
+    """Write the untouched base as a GGUF that answers chats, so that it can be asked what the tuned model is asked.
+
+    Example: anthrolab sft export-base runs/sft/base.gguf
+    """
+    from anthrolab.training.merge import export_base
+
+    typer.echo(export_base(base, out, quantize=_quantize(quantize)))
 
 
 @app.command("add-system")
@@ -181,6 +194,14 @@ def contract(
     )  # fmt: skip
     for line in lines_of(result):
         typer.echo(line)
+
+
+def _quantize(name: str) -> Literal["Q8_0", "F16"]:
+    if name == "Q8_0":
+        return "Q8_0"
+    if name == "F16":
+        return "F16"
+    raise AnthrolabError(f"--quantize {name}: give Q8_0 or F16")
 
 
 def _settings(given: Optional[list[str]], **named: Any) -> "SFTSettings":

@@ -1,6 +1,6 @@
 """Repair (paper section 4.5), all dialogues of a round: done many at once, kept one a line, gone on with after a kill; and what share came of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -80,17 +80,16 @@ def read_repairs(path: Path) -> list[Repair]:
     return found
 
 
-def repaired_by_dimension(records: Iterable[FailureRecord], repairs: Iterable[Repair]) -> pl.DataFrame:
+def repaired_by_dimension(records: Iterable[FailureRecord], outcomes: Mapping[str, str]) -> pl.DataFrame:
     """What share of the dialogues that failed in a dimension was repaired, a row each, then `gate` (a broken constraint) and
     `all`: dimension, failed (dialogues), tried (of these, with a result), repaired, share (of those tried) and its 95% interval.
 
-    A dialogue that failed in several dimensions counts in each. One whose repair is refused or impossible was tried; one for
+    outcomes: `Repair.outcome` by dialogue id. A dialogue that failed in several dimensions counts in each. One whose repair is refused or impossible was tried; one for
     which a model gave no reply was not. Share and interval are 0 to 1, null where none was tried.
     """
     failing: dict[str, set[str]] = {}
     for record in records:
         failing.setdefault(record.dimension or GATE, set()).add(record.dialogue_id)
-    outcomes = {r.dialogue_id: r.outcome for r in repairs}
     names = [*sorted(d for d in failing if d != GATE), GATE, ALL]
     groups = {**failing, ALL: set().union(*failing.values())}
     rows = []

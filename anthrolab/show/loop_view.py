@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import polars as pl
+
 from anthrolab.files import whole_lines
 from anthrolab.loop.ab import SkillTest, read_ab
-from anthrolab.loop.folder import Loop, LoopError
+from anthrolab.loop.folder import REPAIRS, Loop, LoopError
 from anthrolab.loop.records import RECORDS, FailureRecord, read_records
+from anthrolab.loop.repair import repaired_by_dimension
 from anthrolab.loop.skill_files import Evolution, Version, history, read_evolution
 
 T = TypeVar("T")
@@ -19,12 +22,13 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class RoundView:
     """One round. statuses: dialogues by status, of bindings that teach and (`held_back`) of those that do not; None where
-    nothing is filtered yet. repairs: by outcome. records: failures. evolution: what it did to the skills, if it came to that."""
+    nothing is filtered yet. repairs: by outcome; repaired: as in `repaired_by_dimension`. records: failures. evolution: what it did to the skills, if it came to that."""
 
     number: int
     statuses: Mapping[str, int] | None
     held_back: Mapping[str, int]
     repairs: Mapping[str, int]
+    repaired: pl.DataFrame
     records: Sequence[FailureRecord]
     evolution: Evolution | None
 
@@ -56,11 +60,12 @@ def read_loop(path: Path) -> LoopView:
         folder = loop.round_dir(number)
         done = _values(folder / "filtered.jsonl", lambda row: (row.get("binding") in held_back, str(row["filter_result"]["status"])))
         counts = [Counter(status for is_back, status in done if is_back is back) for back in (False, True)]
-        repairs = Counter(_values(folder / "repairs.jsonl", lambda row: str(row["outcome"])))
+        outcomes = dict(_values(folder / REPAIRS, lambda row: (str(row["dialogue_id"]), str(row["outcome"]))))
         records = read_records(folder / RECORDS) if (folder / RECORDS).exists() else []
         own = [r for r in records if r.binding not in held_back]
         filtered = (folder / "filtered.jsonl").exists()
-        rounds.append(RoundView(number, counts[0] if filtered else None, counts[1], repairs, own, read_evolution(loop, number)))
+        repaired, evolution = repaired_by_dimension(own, outcomes), read_evolution(loop, number)
+        rounds.append(RoundView(number, counts[0] if filtered else None, counts[1], Counter(outcomes.values()), repaired, own, evolution))
     tests = {number: test for number in numbers if (test := read_ab(loop, number)) is not None}
     return LoopView(loop.name, rounds, history(loop), tests)
 

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from anthrolab.cards.skill import SKILL_CHARS, SKILLS, SkillName
 from anthrolab.files import write_atomic
+from anthrolab.intervals import wilson
 from anthrolab.loop.ab import SkillTest
 from anthrolab.loop.attribution import SKILL_OF_CONSTRAINT, SKILL_OF_DIMENSION, attribute
 from anthrolab.loop.filtering import STATUSES
@@ -72,6 +73,19 @@ def failures_table(view: LoopView) -> PrintedTable:
     return plain_table("failures-by-round", "Failures by dimension", caption, frame)
 
 
+def repairs_table(view: LoopView) -> PrintedTable:
+    """What share of the dialogues that failed in a dimension was repaired, over all rounds."""
+    whole = pl.concat([r.repaired for r in view.rounds]).group_by("dimension", maintain_order=True).agg(pl.col("failed", "tried", "repaired").sum())
+    rows = [
+        {"Failed in": row["dimension"], "Dialogues": str(row["failed"]), "Tried": str(row["tried"]), "Repaired": str(row["repaired"]),
+         "Share of those tried": f"{100 * row['repaired'] / row['tried']:.1f}%" if row["tried"] else NO_VALUE,
+         "95% interval": f"{100 * i.low:.1f} to {100 * i.high:.1f}%" if (i := wilson(row["repaired"], row["tried"])) else NO_VALUE}
+        for row in whole.iter_rows(named=True) if row["failed"]
+    ]  # fmt: skip
+    caption = "Rejected and invalid dialogues of all rounds by what failed in them; one that failed in several dimensions counts in each."
+    return plain_table("repaired", "Repaired", caption, pl.DataFrame(rows) if rows else pl.DataFrame({"Failed in": ["nothing"]}))
+
+
 def versions_table(view: LoopView) -> PrintedTable:
     """Every version of every skill with its size against the bound, and where it comes from."""
     rows = [
@@ -131,10 +145,13 @@ def write_skills_page(view: LoopView, out: Path) -> Path:
     """Write everything as one page that opens offline; returns its path. The same loop gives the same bytes."""
     from plotly.offline import get_plotlyjs
 
-    html = [Markup(as_html(t)) for t in (rounds_table(view), failures_table(view), versions_table(view), *map(ab_table, view.tests.values()))]
+    html = [
+        Markup(as_html(t))
+        for t in (rounds_table(view), failures_table(view), versions_table(view), repairs_table(view), *map(ab_table, view.tests.values()))
+    ]
     page = environment().get_template("skills.html").render(
         title=f"anthrolab skills: {view.name}", css=Markup(asset("report.css") + asset("skills.css")), plotly=Markup(get_plotlyjs()), no_test=NO_TEST, many=MANY,
-        banners=[] if any(r.evolution for r in view.rounds) else [NOTHING], rounds=html[0], failures=html[1], versions=html[2], tests=html[3:],
+        banners=[] if any(r.evolution for r in view.rounds) else [NOTHING], rounds=html[0], failures=html[1], versions=html[2], repaired=html[3], tests=html[4:],
         curves=Markup(figure_html(rounds_figure(view), "figure-rounds")), by_skill=Markup(figure_html(skills_figure(view), "figure-skills")),
         diffs=Markup(diffs_html(view, style=False)),
     )  # fmt: skip

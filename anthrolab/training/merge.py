@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from anthrolab.files import read_text
 from anthrolab.training.chat_template import stop_ids
-from anthrolab.training.dense import gguf_of, load_model
+from anthrolab.training.dense import dense_folder, gguf_of, load_model, load_tokenizer
 from anthrolab.training.gguf_file import Quantize, write_gguf
 from anthrolab.training.heavy import load_torch
 from anthrolab.training.settings import TrainingError
@@ -41,6 +41,17 @@ def export(training: Path, *, dtype: Dtype = "float32", gguf: bool = True, base_
 
     template = AutoTokenizer.from_pretrained(folder).chat_template
     return Exported(folder, write_gguf(folder, source, training / f"{training.resolve().name}.gguf", chat_template=template, quantize=quantize))
+
+
+def export_base(base: str, out: Path, *, quantize: Quantize = "Q8_0") -> Path:
+    """The untouched base as a GGUF that answers chats in the template that its tuning would use, so that it can be asked what
+    the tuned model is asked; TrainingError if the base is no GGUF. (The file it comes from has no template, and llama.cpp
+    would put another one on it.)"""
+    source = gguf_of(base)
+    if source is None:
+        raise TrainingError(f"base '{base}': is no GGUF; a folder of transformers is served by vLLM or `transformers serve` as it is")
+    load_torch()
+    return write_gguf(Path(dense_folder(base)), source, out, chat_template=load_tokenizer(base).chat_template, quantize=quantize)
 
 
 def merge(training: Path, dtype: Dtype = "float32") -> Path:
