@@ -150,6 +150,18 @@ def test_what_may_be_said(gains: list[float], bindings: int, verdict: str) -> No
         assert "does not say that they are equal" in said
 
 
+def test_a_higher_score_of_fewer_valid_chats_is_no_improvement() -> None:
+    """Twelve bindings: half of the chats are invalid with the new skills, the others gain three points."""
+    before = [Outcome(f"b{i}-a", f"b{i}", {"score": 50.0, "accepted": 0.0, "valid": 1.0}) for i in range(12)]
+    after = [Outcome(f"b{i}-a", f"b{i}", {"score": None if i < 6 else 53.0, "accepted": 0.0, "valid": float(i >= 6)}) for i in range(12)]
+    quantities = compare(before, after, [], seed=0)
+    valid = next(q for q in quantities if q.name == "valid")
+    assert verdict_of(quantities[0]) == "better" and verdict_of(quantities[0], valid) == "mixed"
+    counts = {arm: {"planned": 12, "accepted": 0, "rejected": 12 - n, "invalid": n, "undecided": 0} for arm, n in (("before", 0), ("after", 6))}
+    said = " ".join(sentences(quantities, "mixed", counts))
+    assert "no improvement that can be claimed" in said and "after: 6 of 12 dialogues are invalid and in no score" in said
+
+
 def test_what_is_missing_or_undecided_is_said() -> None:
     counts = {"before": {"planned": 4, "accepted": 1, "rejected": 2, "invalid": 0, "undecided": 0},
               "after": {"planned": 4, "accepted": 0, "rejected": 0, "invalid": 0, "undecided": 4}}  # fmt: skip

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,13 @@ pytest.importorskip("trl")
 
 import torch
 
+from anthrolab.cards.library import default_cards_dir, load_library
+from anthrolab.loop.sft.entries import gold_entries
+from anthrolab.loop.sft.pool import PoolSettings, build_pool
 from anthrolab.loop.sft.samples import read_samples
 from anthrolab.training.chat_template import GEMMA, stop_ids
 from anthrolab.training.checkpoints import last_checkpoint, read_log
-from anthrolab.training.data import encode_all, spread
+from anthrolab.training.data import encode_all, evenly, spread
 from anthrolab.training.heavy import dtype_of, load_unsloth
 from anthrolab.training.loss import completion_loss, padded_batch
 from anthrolab.training.merge import export, merge
@@ -283,11 +288,26 @@ def test_all_weights_are_trained_in_float32_unless_it_is_said(tmp_path: Path) ->
     assert dtype_of(settings(tmp_path, dtype="bfloat16", lora_rank=None)) == "bfloat16"
 
 
-def test_a_limit_takes_whole_groups_from_all_over_the_file() -> None:
-    samples = [sample(n, k) for n in range(10) for k in range(4)]
-    taken = spread(samples, 10)
-    assert len(taken) == 10
-    assert sorted({s.dialogue_id for s in taken}) == ["d0", "d3", "d6"]
-    assert [s.ask for s in taken if s.dialogue_id == "d0"] == [0, 1, 2, 3]
-    assert spread(samples, None) == samples == spread(samples, 40)
-    assert len(spread(samples, 39)) == 39
+def test_a_limit_takes_whole_runs_and_keeps_every_category_and_side() -> None:
+    """Dialogues stand in the file in the order of their categories, as gold dialogues do; a limit must not follow that order."""
+    cycle = ("Sport", "Work", "Pet/Fam.", "Daily")
+    samples = [
+        replace(sample(n, k), category=cycle[n % 4], speaker="ab"[k % 2], id=f"d{n}/{k}") for n in range(24) for k in range(8)
+    ]  # fmt: skip
+    for limit in (32, 48, 96, 100):
+        taken = spread(samples, limit)
+        assert len(taken) == limit
+        counts = Counter((s.category, s.speaker) for s in taken)
+        assert len(counts) == 8 and max(counts.values()) - min(counts.values()) <= 4, counts
+        runs = Counter((s.dialogue_id, s.speaker) for s in taken)
+        assert sum(n != 4 for n in runs.values()) <= 1, "only the last run may be cut"
+    assert spread(samples, None) == samples == spread(samples, 192)
+    assert [s.id for s in evenly(samples, 3)] == ["d0/0", "d8/0", "d16/0"] and evenly(samples, 500) == samples
+
+
+def test_the_gold_dialogues_keep_every_category_under_a_limit() -> None:
+    library = load_library(default_cards_dir())
+    pool = build_pool(gold_entries(library, default_cards_dir()), PoolSettings("both", 0.0))
+    wanted = Counter(s.category for s in pool.samples)
+    got = Counter(s.category for s in spread(pool.samples, 600))
+    assert set(got) == set(wanted) and min(got.values()) >= 0.5 * 600 / len(wanted)

@@ -88,7 +88,7 @@ def run_ab(
     counts = {arm: {"planned": planned, **dict(counted(found).items())} for arm, found in arms.items()}
     before, after = ([outcome_of(f) for f in arms[arm]] for arm in ARMS)
     quantities = compare(before, after, [d.id for d in rubric.dimensions], seed=settings.seed)
-    verdict = verdict_of(quantities[0])
+    verdict = verdict_of(quantities[0], next((q for q in quantities if q.name == "valid"), None))
     result = SkillTest(
         round=number, skill=evolution.skill, versions=[evolution.before, evolution.after], system=settings.system,
         judge=settings.judge, judge_identity=run.manifest()["judges"][settings.judge]["identity"], cases=cases,

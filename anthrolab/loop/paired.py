@@ -25,7 +25,7 @@ EXACT, DRAWS = 14, 20_000
 
 _BINARY = ("accepted", "valid")
 
-Verdict = Literal["better", "worse", "not told apart", "too few bindings", "nothing to compare"]
+Verdict = Literal["better", "worse", "mixed", "not told apart", "too few bindings", "nothing to compare"]
 
 
 class Quantity(Record):
@@ -112,15 +112,20 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return corrected
 
 
-def verdict_of(score: Quantity) -> Verdict:
-    """What the score says: better or worse only where it can be told from no difference."""
+def verdict_of(score: Quantity, valid: Quantity | None = None) -> Verdict:
+    """What the score says: better or worse only where it can be told from no difference.
+
+    A score is over the cases that are valid in both arms, so a higher one is no better where fewer are valid: mixed.
+    """
     if score.difference is None or score.p is None:
         return "nothing to compare"
     if score.bindings < LEAST_BINDINGS:
         return "too few bindings"
     if score.p >= LEVEL:
         return "not told apart"
-    return "better" if score.difference > 0 else "worse"
+    if score.difference < 0:
+        return "worse"
+    return "mixed" if valid is not None and (valid.difference or 0) < 0 else "better"
 
 
 def sentences(quantities: Sequence[Quantity], verdict: Verdict, counts: Mapping[str, Mapping[str, int]]) -> list[str]:
@@ -137,6 +142,7 @@ def sentences(quantities: Sequence[Quantity], verdict: Verdict, counts: Mapping[
         {
             "better": "The new skills gave a higher score, beyond what chance explains at the 5% level.",
             "worse": "The new skills gave a lower score, beyond what chance explains at the 5% level. Consider `anthrolab loop rollback`.",
+            "mixed": "The new skills gave a higher score where both arms are valid, and fewer valid chats: that is no improvement that can be claimed.",
             "not told apart": "The two cannot be told apart. That does not say that they are equal: any difference in the interval may be true.",
             "too few bindings": f"With fewer than {LEAST_BINDINGS} bindings no outcome can be told from chance at the 5% level; hold more back.",
             "nothing to compare": "No held-back case has a score in both arms, so nothing can be said.",
@@ -150,6 +156,8 @@ def sentences(quantities: Sequence[Quantity], verdict: Verdict, counts: Mapping[
         done = sum(n for status, n in count.items() if status != "planned")
         if done < count["planned"]:
             said.append(f"{arm}: {count['planned'] - done} of {count['planned']} dialogues are not there; they are in no number.")
+        if count.get("invalid"):
+            said.append(f"{arm}: {count['invalid']} of {done} dialogues are invalid and in no score.")
         if count.get("undecided"):
             said.append(f"{arm}: {count['undecided']} of {done} dialogues have checkboxes without an answer: scores are over the others, and whether they are accepted is not known.")
     return said

@@ -41,25 +41,34 @@ def read_data(settings: SFTSettings) -> Data:
     both = {s.pair for s in rows["train"]} & {s.pair for s in rows["held_out"]}
     if both:
         raise TrainingError(f"{settings.data}: the pair {min(both)} stands in train.jsonl and held_out.jsonl; split the data by pairs")
-    return Data(spread(rows["train"], settings.limit), spread(rows["held_out"], settings.held_out_samples), hashes)
+    return Data(spread(rows["train"], settings.limit), evenly(rows["held_out"], settings.held_out_samples), hashes)
 
 
 def spread(samples: Sequence[Sample], limit: int | None) -> list[Sample]:
-    """At most `limit` samples: whole runs of one speaker in one dialogue, taken evenly from the groups of the file, so that
-    what their prompts share is paid once and every category keeps its part. The last group taken may be cut."""
+    """At most `limit` samples: whole runs of one speaker in one dialogue, so that what their prompts share is paid once, taken
+    from every category and side in turn as long as they have some. The last run taken may be cut."""
     if limit is None or limit >= len(samples):
         return list(samples)
     groups: dict[tuple[str, str], list[Sample]] = {}
     for sample in samples:
         groups.setdefault((sample.dialogue_id, sample.speaker), []).append(sample)
-    names = list(groups)
-    wanted = max(1, -(-limit * len(names) // len(samples)))
-    chosen = [names[i * len(names) // wanted] for i in range(min(wanted, len(names)))]
-    rest = [name for name in names if name not in set(chosen)]
+    kinds: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for name in sorted(groups, key=content_hash):  # an order of its own: that of a file may follow the categories
+        kinds.setdefault((groups[name][0].category, name[1]), []).append(name)
+    turns = sorted(kinds, key=lambda kind: (kind[1], kind[0]))
     taken: list[Sample] = []
-    for name in [*chosen, *rest]:
-        taken += groups[name][: limit - len(taken)]
+    while len(taken) < limit:
+        for kind in turns:
+            if kinds[kind]:
+                taken += groups[kinds[kind].pop()][: limit - len(taken)]
     return taken
+
+
+def evenly(samples: Sequence[Sample], count: int) -> list[Sample]:
+    """At most `count` single samples from all over the file."""
+    if count >= len(samples):
+        return list(samples)
+    return [samples[i * len(samples) // count] for i in range(count)]
 
 
 def encode_all(tokenizer: Any, samples: Sequence[Sample], max_length: int) -> list[Encoded]:

@@ -24,6 +24,16 @@ def duration(seconds: float) -> str:
     return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def give_back_memory() -> None:
+    """Return freed memory to the system, where the C library can. Batches are of unequal sizes, and without this a training
+    on a processor grows by some 300 MB a step."""
+    import ctypes
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc; macOS has none
+    if trim is not None:
+        trim(0)
+
+
 def log_callback(path: Path, say: Say) -> Any:
     """A callback of transformers that appends {step, epoch, loss, grad_norm, learning_rate, tokens, seconds} to `path`.
 
@@ -58,6 +68,7 @@ def log_callback(path: Path, say: Say) -> Any:
             }
             self.began = now
             append_line(path, json.dumps(row))
+            give_back_memory()
             done = state.global_step - self.first_step
             left = (now - self.first) / max(1, done) * (state.max_steps - state.global_step)
             say(f"step {state.global_step} of {state.max_steps}: loss {row['loss']:.4f}, {row['seconds']:.1f} s, about {duration(left)} left")
