@@ -20,10 +20,10 @@ test: $(VENV)/.dev ## all tests (PYTEST="-k name" for some)
 
 sft: $(VENV)/.train ## fine-tune Gemma 3 270M on the gold dialogues, benchmark it beside its base (SFT=runs/sft); 1 h, 8 GB of memory
 	$(BIN)/anthrolab sft data --out $(SFT)/data --held-out-cases 12
-	$(BIN)/anthrolab sft train --data $(SFT)/data --out $(SFT)/tuned --limit 600 --epochs 2 --set token_budget=6000 --set accumulation=1
+	$(BIN)/anthrolab sft train --data $(SFT)/data --out $(SFT)/tuned --limit 600 --set token_budget=6000 --set accumulation=1
 	$(BIN)/anthrolab sft export $(SFT)/tuned
 	$(BIN)/anthrolab sft add-system gemma-3-270m-sft --gguf $(SFT)/tuned/tuned.gguf --partner gemma-3-270m --systems $(SFT)/systems.yaml
-	$(BIN)/anthrolab sft contract --system gemma-3-270m-sft --systems $(SFT)/systems.yaml --data $(SFT)/data/held_out.jsonl --out $(SFT)/contract
+	$(BIN)/anthrolab sft contract --system gemma-3-270m-sft --systems $(SFT)/systems.yaml --data $(SFT)/data/held_out.jsonl --out $(SFT)/contract --limit 200
 	for name in gemma-3-270m gemma-3-270m-sft; do \
 	  $(BIN)/anthrolab run --system $$name --systems $(SFT)/systems.yaml --cases 12 --max-messages 24 --window 12 --run $(SFT)/runs/$$name && \
 	  $(BIN)/anthrolab judge $(SFT)/runs/$$name --judge rules || exit; \

@@ -257,9 +257,25 @@ def test_what_a_model_will_not_do_is_counted_and_a_server_that_fails_stops_the_r
         hurt = [s | ({"endpoint": "http://127.0.0.1:9/v1", "retries": 0} if s["name"] == "toy" else {}) for s in systems]
         gone.write_text(json.dumps({"systems": hurt}), encoding="utf-8")
         assert "--go-on" in lab.rounds("gone", 1, "--judge", "judge", "--cases", "2", "--systems", str(gone), code=2)
-        lab.rounds("gone", 1, "--judge", "judge", "--cases", "2", "--systems", str(gone), "--go-on")
-        report = read_report(lab.loop("gone"), 1)
-        assert report is not None and report.done == 0 and sum(report.missing.values()) >= 1
+        assert "not one dialogue could be had" in lab.rounds("gone", 1, "--judge", "judge", "--cases", "2", "--systems", str(gone), "--go-on", code=2)
+        assert read_report(lab.loop("gone"), 1) is None
+        lab.rounds("gone", 1, "--judge", "judge", "--cases", "2", "--systems", str(path))
+
+
+def test_a_finished_round_whose_files_are_gone_or_damaged_is_made_again_and_asks_nothing(lab: Laboratory, first: Loop) -> None:
+    before, asked = tree(first.path), lab.server.counts()["requests"]
+    files = [first.round_dir(1) / name for name in ("filtered.jsonl", "repairs.jsonl", "failures.jsonl")]
+    repairs = files[1].read_text(encoding="utf-8").splitlines(keepends=True)
+    assert repairs, "nothing was repaired, so nothing can be lost"
+    for hurt in (lambda: files[0].unlink(), lambda: files[1].write_text("".join(repairs[1:]), encoding="utf-8"), lambda: files[2].unlink()):
+        hurt()
+        done = subprocess.run(lab.command("sft", str(first.path), "--cards", str(lab.cards)), capture_output=True, encoding="utf-8")
+        assert done.returncode == 2 and "its files are not what round.json counts" in done.stderr
+        said = lab.rounds("first", len(first.rounds()), "--judge", "judge", "--writer", "writer")
+        assert "made again from what is on disk" in said
+        after = tree(first.path)
+        assert {k: v for k, v in after.items() if "manifest" not in k} == {k: v for k, v in before.items() if "manifest" not in k}
+    assert lab.server.counts()["requests"] == asked
 
 
 def test_a_loop_keeps_its_settings(lab: Laboratory, first: Loop) -> None:

@@ -66,6 +66,20 @@ def accounted(counts: PoolCounts) -> int:
     return given_away + counts.train + counts.held_out
 
 
+def test_somebody_elses_folder_is_left_alone_and_a_cut_file_is_no_data(tmp_path: Path) -> None:
+    library = load_library(default_cards_dir())
+    entries = gold_entries(library, default_cards_dir())[:2]
+    (tmp_path / "loop.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(SftError, match=r"holds other files \(loop\.json\)"):
+        write_pool(tmp_path, entries, PoolSettings("both", 0.5))
+    write_pool(tmp_path / "own", entries, PoolSettings("both", 0.5))
+    train = tmp_path / "own" / "train.jsonl"
+    whole = train.read_bytes()
+    train.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(SftError, match="is cut off"):
+        read_samples(train)
+
+
 def test_the_gold_pool_holds_every_decision_of_both_sides_and_no_held_out_pair_in_train(pool_dir: Path, gold: list[Entry], library: Library) -> None:
     assert {p.name for p in pool_dir.iterdir()} == FILES
     train, held_out = read_samples(pool_dir / "train.jsonl"), read_samples(pool_dir / "held_out.jsonl")

@@ -10,7 +10,7 @@ pytest.importorskip("trl")
 
 from anthrolab.loop.sft.samples import Sample
 from anthrolab.training.chat_template import CHATML, GEMMA, stop_ids, with_chat_template
-from anthrolab.training.model_gates import overfit_gate, sharing_gate, small_batch
+from anthrolab.training.model_gates import overfit_gate, scores_gate, small_batch
 from anthrolab.training.preflight import Preflight, token_gates
 from anthrolab.training.settings import TrainingError
 from anthrolab.training.tokens import encode, ids_of, render
@@ -148,10 +148,65 @@ def test_a_model_that_ignores_the_tree_fails_the_gate_of_shared_prefixes(tokeniz
     tree_attention.register()
     encoded = [encode(tokenizer, s, stop_ids(tokenizer), 4096) for s in SAMPLES]
     model = tiny_model()
-    assert not sharing_gate(model, encoded, "float32").passed, "plain attention sees every earlier token"
+    seen = scores_gate(model, encoded, "float32", share_prefixes=True)
+    assert not seen.passed, "plain attention sees every earlier token"
+    assert (seen.name, seen.fix) == ("shared prefixes", "set share_prefixes to false")
+    assert scores_gate(model, encoded, "float32", share_prefixes=False).passed
     model.set_attn_implementation(tree_attention.NAME)
-    seen = sharing_gate(model, encoded, "float32")
-    assert seen.passed, seen.seen
+    for share in (True, False):
+        seen = scores_gate(model, encoded, "float32", share)
+        assert seen.passed, seen.seen
+
+
+def test_a_model_that_scales_its_scores_fails_with_shared_prefixes_and_without(tokenizer: Any) -> None:
+    import torch
+    from transformers import GraniteConfig, GraniteForCausalLM
+
+    from anthrolab.training import tree_attention
+
+    tree_attention.register()
+    torch.manual_seed(0)
+    encoded = [encode(tokenizer, s, stop_ids(tokenizer), 4096) for s in SAMPLES]
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "initializer_range": 1.0}
+    for scale, passed in ((1.0, True), (8.0, False)):
+        model: Any = GraniteForCausalLM(GraniteConfig(vocab_size=len(tokenizer), logits_scaling=scale, max_position_embeddings=4096, **sizes)).eval()
+        model.set_attn_implementation(tree_attention.NAME)
+        for share in (True, False):
+            for dtype in ("float32", "bfloat16"):
+                seen = scores_gate(model, encoded, dtype, share)
+                assert seen.passed == passed, seen
+                assert passed or "take another base" in seen.fix
+
+
+def test_layers_that_cannot_keep_branches_apart_are_refused_by_name(tokenizer: Any) -> None:
+    encoded = [encode(tokenizer, s, stop_ids(tokenizer), 4096) for s in SAMPLES]
+    model = tiny_model()
+    model.config.layer_types = ["linear_attention", "sliding_attention", "full_attention"]
+    seen = scores_gate(model, encoded, "bfloat16", share_prefixes=True)
+    assert not seen.passed and "linear_attention" in seen.seen and seen.fix == "set share_prefixes to false"
+
+
+def test_one_wrong_token_among_many_fails_the_gate_of_scores(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mean over all tokens would hide it."""
+    from anthrolab.training import model_gates
+
+    encoded = [encode(tokenizer, s, stop_ids(tokenizer), 4096) for s in SAMPLES]
+    true = model_gates.token_log_probs
+    for dtype, wrong in (("float32", 0.02), ("bfloat16", 2.0)):
+        def shifted(model: Any, batch: Any, wrong: float = wrong) -> Any:
+            found = true(model, batch)
+            found[7] += wrong
+            found[8] -= wrong
+            return found
+
+        monkeypatch.setattr(model_gates, "token_log_probs", shifted)
+        assert not scores_gate(tiny_model(), encoded, dtype, share_prefixes=False).passed
+
+
+def test_a_template_that_refuses_a_system_text_is_one_line_with_the_fix(tokenizer: Any, tmp_path: Path) -> None:
+    refusing = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+    with pytest.raises(TrainingError, match=r"the chat template refuses the messages \(System role not supported\); give the tokenizer one that takes a system"):
+        gates(tokenizer, SAMPLES, tmp_path, refusing + GEMMA)
 
 
 def test_one_batch_is_learnt_and_forgotten_again(tokenizer: Any, tmp_path: Path) -> None:

@@ -22,9 +22,11 @@ from anthrolab.cards.library import default_cards_dir, load_library
 from anthrolab.loop.sft.entries import gold_entries
 from anthrolab.loop.sft.pool import PoolSettings, build_pool
 from anthrolab.loop.sft.samples import read_samples
+from anthrolab.training import sft, trainer
 from anthrolab.training.chat_template import GEMMA, stop_ids
 from anthrolab.training.checkpoints import last_checkpoint, read_log
 from anthrolab.training.data import encode_all, evenly, spread
+from anthrolab.training.dense import base_identity, load_tokenizer
 from anthrolab.training.heavy import dtype_of, load_unsloth
 from anthrolab.training.loss import completion_loss, padded_batch
 from anthrolab.training.merge import export, merge
@@ -233,6 +235,119 @@ def test_a_failed_gate_stops_before_the_first_step(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "checkpoints").exists()
     seen = preflight(settings(tmp_path, out=tmp_path / "other"))
     assert seen.passed and [g.name for g in seen.gates[-2:]] == ["shared prefixes", "one-batch overfit"]
+    plain = preflight(settings(tmp_path, out=tmp_path / "other", share_prefixes=False))
+    assert plain.passed and [g.name for g in plain.gates[-2:]] == ["the model's own scores", "one-batch overfit"]
+
+
+@pytest.mark.parametrize("wrong", [{"max_length": 100}, {"overfit_share": 0.001}])
+def test_the_advice_of_a_failed_gate_can_be_followed_in_the_same_folder(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(TrainingError, match=r"gate '.*' failed"):
+        train(settings(tmp_path, max_steps=1, **wrong), lambda line: None)
+    assert train(settings(tmp_path, max_steps=1), lambda line: None).manifest["finished"]
+
+
+def test_a_loss_or_gradient_that_is_no_number_stops_before_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+
+    def ill(model: Any, batch: Any, divide_by: Any = None) -> Any:
+        nonlocal calls
+        calls += 1
+        return completion_loss(model, batch, divide_by) * (math.nan if calls > 2 else 1.0)
+
+    monkeypatch.setattr(trainer, "completion_loss", ill)
+    chosen = settings(tmp_path, overfit_steps=0, held_out_samples=0, save_steps=1)
+    with pytest.raises(TrainingError, match=r"out: step 2: loss is nan, so nothing is learnt any more; lower learning_rate"):
+        train(chosen, lambda line: None)
+    assert [row["step"] for row in read_log(chosen.out / "log.jsonl")] == [1]
+    assert [p.name for p in (chosen.out / "checkpoints").iterdir()] == ["checkpoint-1"]
+    monkeypatch.setattr(trainer, "completion_loss", lambda *given: _EndlessSlope.apply(completion_loss(*given)))
+    with pytest.raises(TrainingError, match=r"other: step 1: grad_norm is (inf|nan)"):
+        train(settings(tmp_path, out=tmp_path / "other", overfit_steps=0, held_out_samples=0), lambda line: None)
+    monkeypatch.undo()
+    lower = settings(tmp_path, out=tmp_path / "other", overfit_steps=0, held_out_samples=0, learning_rate=1e-3, max_steps=1)
+    assert train(lower, lambda line: None).manifest["finished"], "without a checkpoint the folder is begun anew"
+
+
+class _EndlessSlope(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, loss: torch.Tensor) -> torch.Tensor:
+        return loss.clone()
+
+    @staticmethod
+    def backward(ctx: Any, slope: torch.Tensor) -> torch.Tensor:
+        return slope * math.inf
+
+
+def test_every_forward_pass_is_made_with_more_than_one_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As transformers sees a machine with two: it would hand two rows to one collate."""
+    from trl.trainer.sft_config import SFTConfig
+
+    ready = SFTConfig.__post_init__
+
+    def with_two(config: Any) -> None:
+        ready(config)
+        config._n_gpu = 2
+
+    monkeypatch.setattr(SFTConfig, "__post_init__", with_two)
+    chosen = settings(tmp_path, share_prefixes=False)
+    tokenizer = load_tokenizer(chosen.base)
+    model = tiny_model()
+    batches = trainer.Batches(encode_all(tokenizer, [sample(0, k) for k in range(4)], 4096), chosen, model, 0)
+    made = trainer.make_trainer(model, tokenizer, batches, chosen, tmp_path / "c", [])
+    assert made.args.train_batch_size == 1 and len(made.get_train_dataloader()) == len(batches) == 4
+    with pytest.raises(ValueError, match="too many values"):
+        made.data_collator([{"number": 0}, {"number": 1}])
+
+
+@pytest.mark.parametrize("rank", [4, None])
+def test_a_kill_after_the_last_checkpoint_trains_no_step_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rank: int | None) -> None:
+    """The planned steps end within an epoch; the kill comes while the held-out loss is computed."""
+    chosen = settings(tmp_path, max_steps=3, epochs=1.0, accumulation=1, overfit_steps=0, lora_rank=rank)
+    calm = train(settings(tmp_path, out=tmp_path / "calm", max_steps=3, epochs=1.0, accumulation=1, overfit_steps=0, lora_rank=rank), lambda line: None)
+    true = sft.mean_loss
+
+    def killed(model: Any, *given: Any) -> float | None:
+        if (chosen.out / "checkpoints").exists():
+            raise KeyboardInterrupt
+        return true(model, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sft, "mean_loss", killed)
+        with pytest.raises(KeyboardInterrupt):
+            train(chosen, lambda line: None)
+    rows = read_log(chosen.out / "log.jsonl")
+    again = train(chosen, lambda line: None)
+    assert again.rows == rows and [(r["step"], r["loss"]) for r in rows] == [(r["step"], r["loss"]) for r in calm.rows]
+    assert again.manifest["steps"] == 3
+    assert again.manifest["held_out_loss_after"] == calm.manifest["held_out_loss_after"] != again.manifest["held_out_loss_before"]
+
+
+def test_a_base_of_other_weights_in_the_same_folder_is_another_base(tmp_path: Path) -> None:
+    chosen = settings(tmp_path, max_steps=1, overfit_steps=0)
+    train(chosen, lambda line: None)
+    before = base_identity(chosen.base)
+    tiny_model(seed=1).save_pretrained(chosen.base)
+    assert base_identity(chosen.base) != before
+    with pytest.raises(TrainingError, match=r"is not what the adapter was trained on \(base:.*\); put that one back"):
+        merge(chosen.out)
+    tiny_model(seed=0).save_pretrained(chosen.base)
+    assert base_identity(chosen.base) == before
+    merge(chosen.out)
+
+
+def test_a_gemma_that_scales_its_positions_is_not_taken_out_of_a_gguf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gguf import GGUFWriter
+
+    monkeypatch.setenv("ANTHROLAB_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "4b.gguf"
+    writer = GGUFWriter(path, "gemma3")
+    writer.add_rope_scaling_factor(8.0)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(TrainingError, match=r"4b.gguf: scales its positions \(gemma3.rope.scaling.factor\).*give the folder for transformers"):
+        load_tokenizer(str(path))
 
 
 def test_a_pair_on_both_sides_of_the_split_is_refused(tmp_path: Path) -> None:
@@ -257,7 +372,8 @@ def test_missing_data_and_bases_are_named(tmp_path: Path) -> None:
 
 def test_settings_name_the_field_and_the_fix() -> None:
     for change, words in (
-        ({"epochs": 0}, "epochs"), ({"lora_targets": ["lm_head"]}, "lm_head"), ({"learning_rate": "x"}, "learning_rate"),
+        ({"epochs": 0}, "epochs"), ({"lora_targets": ["lm_head"]}, "lm_head"), ({"lora_targets": ["q_proj", "embed_tokens"]}, "embed_tokens"),
+        ({"lora_targets": ".*embed_tokens"}, "embed_tokens"), ({"learning_rate": "x"}, "learning_rate"),
         ({"backend": "unsloth", "lora_rank": None}, "unsloth"), ({"lora_rnak": 3}, "lora_rnak"),
     ):  # fmt: skip
         with pytest.raises(TrainingError, match=words):
@@ -267,7 +383,8 @@ def test_settings_name_the_field_and_the_fix() -> None:
 def test_unsloth_without_a_gpu_is_one_clear_sentence(tmp_path: Path) -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
-    for call in (load_unsloth, lambda: train(settings(tmp_path, backend="unsloth"), print)):
+    chosen = settings(tmp_path, backend="unsloth")
+    for call in (load_unsloth, lambda: train(chosen, print), lambda: preflight(chosen), lambda: preflight(chosen, with_model=False)):
         with pytest.raises(TrainingError, match=r"^backend: unsloth needs a GPU and this machine has none; write 'plain'$"):
             call()
 

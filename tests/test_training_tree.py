@@ -30,6 +30,7 @@ def path(tree: PrefixTree, node: int) -> list[int]:
     return found[::-1]
 
 
+@settings(deadline=None)
 @given(samples, st.integers(3, 40))
 def test_every_completion_token_is_predicted_once_from_exactly_its_own_context(some: list[Encoded], budget: int) -> None:
     trees = plant(some, budget)
@@ -40,6 +41,7 @@ def test_every_completion_token_is_predicted_once_from_exactly_its_own_context(s
     assert sorted(i for tree in trees for i in tree.samples) == sorted(s.id for s in some)
 
 
+@settings(deadline=None)
 @given(samples, st.integers(3, 40))
 def test_trees_keep_to_their_budget_and_to_one_group(some: list[Encoded], budget: int) -> None:
     groups = {s.id: s.group for s in some}
@@ -60,6 +62,7 @@ def test_what_two_samples_share_stands_once() -> None:
     assert tokens_saved([one, two], [tree]) == pytest.approx(10 / 6)
 
 
+@settings(deadline=None)
 @given(samples, st.sampled_from([None, 1, 2, 3]))
 def test_a_row_sees_its_nearest_ancestors_and_nothing_else(some: list[Encoded], window: int | None) -> None:
     (tree, *_) = plant([replace(s, group="a") for s in some], 10**6)
@@ -128,6 +131,40 @@ def test_the_loss_goes_through_the_head_in_pieces(monkeypatch: pytest.MonkeyPatc
     assert pieces.item() == pytest.approx(whole.item(), abs=1e-6)
     for name, p in model.named_parameters():
         assert torch.allclose(p.grad, slopes[name], atol=1e-6), name
+
+
+def test_without_a_gradient_the_head_is_gone_through_once() -> None:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from anthrolab.training.loss import _head_loss
+
+    states, weight = torch.randn(10, 8, requires_grad=True), torch.randn(50, 8, requires_grad=True)
+    labels = torch.arange(10)
+    once = 2 * 10 * 8 * 50
+    for learns, times in ((False, 1), (True, 3)):
+        with torch.set_grad_enabled(learns), FlopCounterMode(display=False) as counted:
+            loss = _head_loss()(states, weight, labels, torch.is_grad_enabled())
+        assert counted.get_total_flops() == times * once
+        assert loss.item() == pytest.approx(torch.nn.functional.cross_entropy(states @ weight.T, labels, reduction="sum").item(), abs=1e-4)
+
+
+def test_the_blocks_of_a_tree_are_moved_once_and_not_in_every_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree_attention.register()
+    moves: list[int] = []
+
+    class Keys(torch.Tensor):
+        def to(self, *args, **kwargs):  # type: ignore[no-untyped-def]
+            moves.append(1)
+            return self.as_subclass(torch.Tensor).to(*args, **kwargs)
+
+    (tree,) = plant([Encoded("1", "a", (6, 7, 8), (9, 10))], 100)
+    model = tiny_model(layers=4).eval()
+    model.set_attn_implementation(tree_attention.NAME)
+    batch = tree_batch(tree, windows_of(model))
+    batch["tree"] = {w: [replace(b, keys=b.keys.as_subclass(Keys)) for b in blocks] for w, blocks in batch["tree"].items()}
+    with torch.no_grad():
+        completion_loss(model, batch)
+    assert len(moves) == 2, "one block for each of two windows, four layers"
 
 
 def test_a_capped_head_and_a_head_with_a_bias_have_their_own_scores() -> None:

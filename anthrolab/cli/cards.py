@@ -66,7 +66,7 @@ def cards_draft(
     personas: Annotated[int, typer.Option(help="Personas to have.")] = 261,
     scenarios: Annotated[int, typer.Option(help="Scenarios to have.")] = 334,
     bindings: Annotated[Optional[int], typer.Option(help="Directed pairs (default: 400 to 334 scenarios, as in the paper).")] = None,
-    quotas: Annotated[Optional[Path], typer.Option(help="YAML file of other shares (default: those of the paper's Table 1).")] = None,
+    quotas: Annotated[Optional[Path], typer.Option(help="YAML file of other shares (default: categories as in the paper's Table 1, people about as in data/).")] = None,
     seed: Annotated[int, typer.Option(help="Another plan with the same shares.")] = 0,
     attempts: Annotated[int, typer.Option(help="Drafts of one card before its slot is left open.")] = 3,
     systems: Systems = None,

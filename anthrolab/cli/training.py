@@ -56,6 +56,8 @@ def data(
     texts = () if skills == NO_SKILLS else load_skills(skills_folder(skills, cards))
     pool = gold_pool(out, library, folder, PoolSettings(held_out=held, seed=seed), skills=texts)
     say(f"{out}: {pool.train} samples to train, {pool.held_out} held out, of {pool.dialogues} dialogues")
+    if not pool.train:
+        raise AnthrolabError("--held-out: leaves nothing to train on; give a smaller share")
 
 
 @app.command()
@@ -181,7 +183,7 @@ def contract(
     cache: Cache = None,
     max_cost: MaxCost = None,
 ) -> None:
-    """How often a system keeps the JSON contract on held-out asks, without help from a grammar.
+    """How often a system keeps the JSON contract on held-out asks, without help from a grammar. Exit code 1 if some got no answer.
 
     Example: anthrolab sft contract --system gemma-tuned --data sft/gold/held_out.jsonl --out checks/tuned --systems systems.yaml
     """
@@ -194,6 +196,8 @@ def contract(
     )  # fmt: skip
     for line in lines_of(result):
         typer.echo(line)
+    if result.missing:
+        raise typer.Exit(1)
 
 
 def _quantize(name: str) -> Literal["Q8_0", "F16"]:

@@ -28,6 +28,8 @@ from anthrolab.yaml_files import explain
 
 ARMS = ("before", "after")
 RESULT = "result.json"
+
+
 class SkillTest(Record):
     """The A/B of a round, as in `result.json`. versions: of the rewritten skill, before and after (the other two are equal);
     counts: dialogues of each arm by status, and `planned`; said: what can be said of it, in sentences."""

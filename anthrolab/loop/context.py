@@ -68,5 +68,5 @@ def _skill(run: Run, label: str, skills_dir: Path) -> Skill:
     except SkillError as e:
         raise RunError(f"{run.path}: was made with {name} {version}: {e}; give its skills with --skills") from e
     if skill.label != label:
-        raise RunError(f"{run.path}: was made with another text of {name} {version} than {skills_dir} holds; give its skills with --skills")
+        raise RunError(f"{run.path}: was made with another text of {name} {version} than {skills_dir} holds; put that text back")
     return skill

@@ -68,5 +68,5 @@ def read_filtered(path: Path) -> list[Filtered]:
         try:
             found.append(Filtered.model_validate_json(line))
         except ValidationError as e:
-            raise FilteredError(f"{path}: line {number}: {'; '.join(explain(e, Filtered))}; remove the file and run the command again") from e
+            raise FilteredError(f"{path}: line {number}: {'; '.join(explain(e, Filtered))}; remove the file and give the loop's command again") from e
     return found

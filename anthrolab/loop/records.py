@@ -144,7 +144,7 @@ def read_records(path: Path) -> list[FailureRecord]:
         try:
             found.append(FailureRecord.model_validate_json(line))
         except ValidationError as e:
-            raise RecordsError(f"{path}: line {number}: {'; '.join(explain(e, FailureRecord))}; remove the file and write it anew") from e
+            raise RecordsError(f"{path}: line {number}: {'; '.join(explain(e, FailureRecord))}; remove the file and give the loop's command again") from e
     return found
 
 

@@ -22,9 +22,10 @@ from anthrolab.cards.skill import load_skill, load_skills
 from anthrolab.files import read_text, write_atomic
 from anthrolab.loop.ab import SkillTest, run_ab
 from anthrolab.loop.filter import Status
-from anthrolab.loop.filtering import counted, filter_run, write_filtered
+from anthrolab.loop.filtering import counted, filter_run, read_filtered, write_filtered
 from anthrolab.loop.folder import FAILURES, FILTERED, REPAIRS, Loop, LoopError, LoopSettings
 from anthrolab.loop.records import failure_records, write_records
+from anthrolab.loop.repair import read_repairs
 from anthrolab.loop.sft.entries import licence_of, loop_entries
 from anthrolab.loop.sft.pool import PoolCounts, PoolSettings, write_pool
 from anthrolab.loop.skill_files import Evolution, begin_skills, mend_skills, round_pins
@@ -93,13 +94,20 @@ def have_rounds(
         if not loop.has_dialogues and [load_skill(loop.skills_dir, s.name, s.version).label for s in given] != conditions["skills"]:
             raise LoopError(f"{loop.skills_dir}: holds other skills than those that the loop is to begin with; remove that folder")
         mend_skills(loop)
-        return [_round(shop, number, go_on) for number in range(1, rounds + 1)]
+        finished = finished_rounds(loop)
+        hurt = [n for n in finished if (report := read_report(loop, n)) is not None and not is_whole(loop, report)]
+        reports = [_round(shop, number, go_on) for number in range(1, rounds + 1)]
+        if hurt and max(hurt) <= rounds:  # the data that was written on the way lacks the later rounds
+            loop_pool(loop, shop.library, files, upto=max(*finished, rounds))
+        return reports
 
 
 def try_skills(folder: Path, number: int, *, files: Files = Files(), effort: Effort = NO_LIMIT, progress: Progress = print) -> SkillTest:  # noqa: B008 - frozen
     """The A/B of a round's skills (see `ab.run_ab`); what it costs counts with the whole loop."""
     loop = Loop(folder)
     shop = Workshop.open(loop, loop.settings(), files, effort, progress)
+    if number not in loop.rounds():
+        raise LoopError(f"--round {number}: {folder} has {len(loop.rounds())} rounds; name one of them")
     with loop.locked():
         loop.check(shop.conditions())
         return run_ab(
@@ -111,8 +119,21 @@ def try_skills(folder: Path, number: int, *, files: Files = Files(), effort: Eff
 def loop_pool(loop: Loop, library: Library, files: Files, *, upto: int) -> PoolCounts:
     """Write the training data of the rounds 1 to `upto`. The held-back pairs are held out."""
     settings = loop.settings()
+    for number in range(1, upto + 1):
+        report = read_report(loop, number)
+        if report is not None and not is_whole(loop, report):
+            raise LoopError(f"{loop.round_dir(number)}: its files are not what {DONE} counts; give the loop's `anthrolab loop run` command again, which makes them anew")
     pool = PoolSettings(settings.sides, tuple(settings.held_back), settings.seed, settings.near, (licence_of(files.cards_dir),))
     return write_pool(loop.sft_dir, loop_entries(loop, library, upto=upto), pool)
+
+
+def is_whole(loop: Loop, report: RoundReport) -> bool:
+    """Whether the files of a finished round are still what its report counts."""
+    folder = loop.round_dir(report.round)
+    if not (folder / FILTERED).exists() or not (folder / FAILURES).exists():
+        return False
+    outcomes = Counter(str(r.outcome) for r in read_repairs(folder / REPAIRS)) if (folder / REPAIRS).exists() else Counter[str]()
+    return counted(read_filtered(folder / FILTERED)) == report.statuses and outcomes == Counter(report.repairs)
 
 
 def finished_rounds(loop: Loop) -> list[int]:
@@ -133,9 +154,11 @@ def read_report(loop: Loop, number: int) -> RoundReport | None:
 
 def _round(shop: Workshop, number: int, go_on: bool) -> RoundReport:
     there = read_report(shop.loop, number)
-    if there is not None:
+    if there is not None and is_whole(shop.loop, there):
         shop.progress(f"{there.in_words()} (finished before)")
         return there
+    if there is not None:
+        shop.progress(f"round {number}: its files are not what {DONE} counts; they are made again from what is on disk")
     loop, settings = shop.loop, shop.settings
     folder, run = loop.round_dir(number), loop.run(number)
     pins = round_pins(loop, number)
@@ -148,7 +171,10 @@ def _round(shop: Workshop, number: int, go_on: bool) -> RoundReport:
     )  # fmt: skip
     missing = Counter(str(row["fault"]) for row in run.rows("failures.jsonl"))
     _stop(missing, f"{run.path / 'failures.jsonl'}: dialogues could not be had", go_on)
-    if settings.held_back and not any(d.binding in settings.held_back for d in run.dialogues().values()):
+    if not counts["done"]:
+        raise LoopError(f"{run.path / 'failures.jsonl'}: not one dialogue could be had, so there is no round; mend what failed and give the same command again")
+    planned = {str(case).rsplit("-", 1)[0] for case in run.manifest()["settings"]["cases"]}
+    if settings.held_back and planned.isdisjoint(settings.held_back):
         shop.progress(f"round {number}: none of its cases is of a held-back binding, so no sample will be held out; give more cases")
     judged = judge_run(
         run.path, settings.judge, rubric_file=shop.files.rubric, systems_file=shop.files.systems, cards_dir=shop.files.cards,

@@ -28,6 +28,7 @@ NO_TEST = "The curves are on other draws of chats every round, and mostly on bin
 MANY = "All A/Bs of a loop are on the same held-back bindings: the more of them, the likelier that one finds something by chance."
 NOTHING = "No round of this loop has come to its skills yet: their texts are those that it began with."
 
+
 def rounds_table(view: LoopView) -> PrintedTable:
     """What every round came to; dialogues of held-back bindings stand apart."""
     rows = []

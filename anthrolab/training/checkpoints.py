@@ -15,6 +15,12 @@ def step_of(checkpoint: Path) -> int:
     return int(checkpoint.name.rsplit("-", 1)[1])
 
 
+def is_last(checkpoint: Path) -> bool:
+    """Whether the training's last planned step lies in a whole checkpoint."""
+    planned: int = json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))["max_steps"]
+    return step_of(checkpoint) >= planned
+
+
 def last_checkpoint(folder: Path) -> Path | None:
     """The newest whole checkpoint; broken ones, which a kill left, are removed."""
     whole: list[Path] = []

@@ -20,6 +20,9 @@ DONE = "anthrolab_base.json"
 LAYOUT = 1
 """Changes when a dense folder of an earlier version is no good any more."""
 
+END = 2**20
+"""Bytes at each end of a file of weights that name it: training changes all of them."""
+
 
 def gguf_of(base: str) -> Path | None:
     """The GGUF file behind a base (the embedded model's too), or None for a folder or a name on the hub."""
@@ -64,9 +67,13 @@ def _take_apart(path: Path, folder: Path) -> None:
     from gguf import GGUFReader
     from transformers import AutoModelForCausalLM, GgufConfig
 
-    kind = GGUFReader(path).fields["general.architecture"].contents()
+    fields = GGUFReader(path).fields
+    kind = fields["general.architecture"].contents()
     if kind != "gemma3":
         raise TrainingError(f"{path}: is of architecture {kind}; only gemma3 is taken apart here, so give the model's folder or hub name as base")
+    scale = fields.get("gemma3.rope.scaling.factor")
+    if scale is not None and scale.contents() != 1.0:  # Gemma 3 from 4B on; transformers drops it from a GGUF
+        raise TrainingError(f"{path}: scales its positions (gemma3.rope.scaling.factor), which is lost when it is taken apart; give the folder for transformers as base")
     tokenizer = tokenizer_from_gguf(path)
     model = AutoModelForCausalLM.from_pretrained(
         str(path.parent), gguf_file=path.name, dtype=torch.float32, quantization_config=GgufConfig(dequantize=True)
@@ -105,7 +112,8 @@ def load_model(base: str, dtype: str, stops: list[int], attention: str) -> Any:
 
 
 def base_identity(base: str) -> str:
-    """Names the base by its content: a GGUF or folder by hash, a hub name by itself."""
+    """Names the base by its content: a GGUF by its hash; a folder by its sizes, its config and both ends of each file of
+    weights (a second of reading); a hub name by itself."""
     if gguf_of(base) is not None:
         return find_model(base)[1]
     folder = Path(base).expanduser()
@@ -113,7 +121,16 @@ def base_identity(base: str) -> str:
         return base
     sizes = [(p.name, p.stat().st_size) for p in sorted(folder.iterdir()) if p.is_file()]
     config = (folder / "config.json").read_bytes() if (folder / "config.json").exists() else b""
-    return f"{folder.name}:{content_hash([sizes, content_hash(config)])}"
+    weights = [_ends(p) for p in sorted(folder.iterdir()) if p.suffix in (".safetensors", ".bin")]
+    return f"{folder.name}:{content_hash([sizes, content_hash(config), weights])}"
+
+
+def _ends(path: Path) -> str:
+    """A hash of the first and the last megabyte."""
+    with path.open("rb") as f:
+        head = f.read(END)
+        f.seek(max(0, path.stat().st_size - END))
+        return content_hash(head + f.read(END))
 
 
 def _first_line(error: Exception) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from anthrolab.training.prefix_tree import PrefixTree
 from anthrolab.training.tokens import Encoded
-from anthrolab.training.tree_attention import blocks_of
+from anthrolab.training.tree_attention import blocks_of, on_device
 
 if TYPE_CHECKING:
     import torch
@@ -51,10 +51,15 @@ def padded_batch(samples: list[Encoded], pad: int) -> dict[str, Any]:
     return {"input_ids": ids, "attention_mask": mask, "asked_from": torch.tensor(asked), "labels": targets, "shift_labels": targets}
 
 
+def layer_kinds(model: Any) -> set[str]:
+    """What the layers are, in the words of transformers; full attention where the model does not say."""
+    return set(getattr(model.config.get_text_config(), "layer_types", None) or ["full_attention"])
+
+
 def windows_of(model: Any) -> set[int | None]:
     """The windows that the model's layers have: None for full attention, a number of tokens for sliding layers."""
     config = model.config.get_text_config()
-    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    kinds = layer_kinds(model)
     window = getattr(config, "sliding_window", None)
     if kinds == {"full_attention"} and window is not None and not getattr(config, "layer_types", None):
         return {None, window}
@@ -66,22 +71,51 @@ def completion_loss(model: Any, batch: dict[str, Any], divide_by: Any = None) ->
     import torch
     from torch.nn.functional import cross_entropy
 
+    causal, asked = _asked_states(model, batch)
+    head = causal.get_output_embeddings()
+    if _cap(causal) is None and head.bias is None:
+        total: torch.Tensor = _head_loss()(asked, head.weight, batch["labels"], torch.is_grad_enabled())
+    else:
+        total = cross_entropy(_scores(causal, asked), batch["labels"], reduction="sum")
+    count = len(batch["labels"]) if divide_by is None else divide_by
+    return total / count
+
+
+def token_log_probs(model: Any, batch: dict[str, Any]) -> "torch.Tensor":
+    """log p of each predicted token, (n,) float32, made of the same states as the loss; no gradient."""
+    import torch
+
+    with torch.no_grad():
+        causal, asked = _asked_states(model, batch)
+        pieces = zip(torch.split(asked, PIECE), torch.split(batch["labels"], PIECE), strict=True)
+        return torch.cat([_scores(causal, states).log_softmax(-1).gather(1, wanted[:, None])[:, 0] for states, wanted in pieces])
+
+
+def _asked_states(model: Any, batch: dict[str, Any]) -> "tuple[Any, torch.Tensor]":
+    """The model without its adapter's wrapper, and the last layer's states (n, width) from which a token is predicted."""
+    import torch
+
     causal = model.get_base_model() if hasattr(model, "get_base_model") else model
     inputs = {name: batch[name] for name in ("input_ids", "attention_mask", "position_ids", "tree") if name in batch}
     if "tree" in batch:  # four dimensions: transformers makes no mask of its own
+        inputs["tree"] = on_device(batch["tree"], batch["input_ids"].device)
         inputs["attention_mask"] = torch.ones((1, 1, 1, 1), dtype=torch.bool, device=batch["input_ids"].device)
     states = causal.base_model(**inputs, use_cache=False).last_hidden_state
-    asked = states.reshape(-1, states.shape[-1])[batch["asked_from"]]
-    head = causal.get_output_embeddings()
-    cap = getattr(causal.config.get_text_config(), "final_logit_softcapping", None)
-    if cap is None and head.bias is None:
-        total: torch.Tensor = _head_loss()(asked, head.weight, batch["labels"])
-    else:
-        scores = head(asked).float()
-        scores = scores if cap is None else cap * torch.tanh(scores / cap)
-        total = cross_entropy(scores, batch["labels"], reduction="sum")
-    count = len(batch["labels"]) if divide_by is None else divide_by
-    return total / count
+    return causal, states.reshape(-1, states.shape[-1])[batch["asked_from"]]
+
+
+def _cap(causal: Any) -> float | None:
+    cap: float | None = getattr(causal.config.get_text_config(), "final_logit_softcapping", None)
+    return cap
+
+
+def _scores(causal: Any, states: "torch.Tensor") -> "torch.Tensor":
+    """Scores (n, vocabulary) of states (n, width), float32."""
+    import torch
+
+    cap = _cap(causal)
+    scores: torch.Tensor = causal.get_output_embeddings()(states).float()
+    return scores if cap is None else cap * torch.tanh(scores / cap)
 
 
 def _head_loss() -> Any:
@@ -92,15 +126,17 @@ def _head_loss() -> Any:
         """Summed cross entropy of states (n, width) through a head (vocabulary, width); the scores are never all there."""
 
         @staticmethod
-        def forward(ctx: Any, states: "torch.Tensor", weight: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
-            of_states = torch.empty_like(states)
-            of_weight = torch.zeros_like(weight) if weight.requires_grad else None
+        def forward(ctx: Any, states: "torch.Tensor", weight: "torch.Tensor", labels: "torch.Tensor", learns: bool) -> "torch.Tensor":
+            of_states = torch.empty_like(states) if learns else None
+            of_weight = torch.zeros_like(weight) if learns and weight.requires_grad else None
             total = torch.zeros((), dtype=torch.float32, device=states.device)
             for first in range(0, len(labels), PIECE):
                 piece, wanted = states[first : first + PIECE], labels[first : first + PIECE, None]
                 scores = (piece @ weight.T).float()
                 norm = scores.logsumexp(1, keepdim=True)
                 total += (norm - scores.gather(1, wanted)).sum()
+                if of_states is None:
+                    continue
                 slope = scores.sub_(norm).exp_()  # the softmax
                 slope.scatter_add_(1, wanted, torch.full_like(wanted, -1, dtype=slope.dtype))
                 slope = slope.to(weight.dtype)
@@ -112,8 +148,8 @@ def _head_loss() -> Any:
 
         @staticmethod
         @once_differentiable
-        def backward(ctx: Any, slope: "torch.Tensor") -> "tuple[torch.Tensor, torch.Tensor | None, None]":
+        def backward(ctx: Any, slope: "torch.Tensor") -> "tuple[torch.Tensor, torch.Tensor | None, None, None]":
             of_states, of_weight = ctx.saved_tensors
-            return of_states * slope, None if of_weight is None else of_weight * slope, None
+            return of_states * slope, None if of_weight is None else of_weight * slope, None, None
 
     return HeadLoss.apply

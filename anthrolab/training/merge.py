@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from anthrolab.files import read_text
 from anthrolab.training.chat_template import stop_ids
-from anthrolab.training.dense import dense_folder, gguf_of, load_model, load_tokenizer
+from anthrolab.training.dense import base_identity, dense_folder, gguf_of, load_model, load_tokenizer
 from anthrolab.training.gguf_file import Quantize, write_gguf
 from anthrolab.training.heavy import load_torch
 from anthrolab.training.settings import TrainingError
@@ -30,7 +30,7 @@ def export(training: Path, *, dtype: Dtype = "float32", gguf: bool = True, base_
     dtype: of the merged folder (a CPU serves float32 faster). base_gguf: tokenizer and metadata of the GGUF come from it;
     None: the base itself, if it is a GGUF. TrainingError for a training that is not finished, or without a GGUF to take them from.
     """
-    base = _base_of(training)
+    base: str = _manifest_of(training)["settings"]["base"]
     source = base_gguf or gguf_of(base)
     if gguf and source is None:
         raise TrainingError(f"{training}: base '{base}' is no GGUF; name one of the same model with --base-gguf, or leave the GGUF out with --no-gguf")
@@ -56,7 +56,8 @@ def export_base(base: str, out: Path, *, quantize: Quantize = "Q8_0") -> Path:
 
 def merge(training: Path, dtype: Dtype = "float32") -> Path:
     """Base and adapter as one model, with tokenizer, chat template and the list of end tokens; returns `merged/`."""
-    base = _base_of(training)
+    manifest = _manifest_of(training)
+    base: str = manifest["settings"]["base"]
     load_torch()
     from transformers import AutoTokenizer
 
@@ -66,6 +67,8 @@ def merge(training: Path, dtype: Dtype = "float32") -> Path:
     if (tuned / "adapter_config.json").exists():
         from peft import PeftModel
 
+        if base_identity(base) != manifest["base"]:
+            raise TrainingError(f"{training}: base '{base}' is not what the adapter was trained on ({manifest['base']}); put that one back")
         model: Any = load_model(base, "float32", stops, "sdpa")
         model = PeftModel.from_pretrained(model, str(tuned)).merge_and_unload()
     else:
@@ -83,9 +86,8 @@ def merge(training: Path, dtype: Dtype = "float32") -> Path:
     return folder
 
 
-def _base_of(training: Path) -> str:
-    manifest = json.loads(read_text(training / "manifest.json")) if (training / "manifest.json").exists() else {}
+def _manifest_of(training: Path) -> dict[str, Any]:
+    manifest: dict[str, Any] = json.loads(read_text(training / "manifest.json")) if (training / "manifest.json").exists() else {}
     if not manifest.get("finished"):
         raise TrainingError(f"{training}: is no finished training; run `anthrolab sft train` to its end first")
-    base: str = manifest["settings"]["base"]
-    return base
+    return manifest

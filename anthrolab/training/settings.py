@@ -52,7 +52,7 @@ class SFTSettings(BaseModel):
     seed: int = Field(default=1, ge=0, lt=2**31)
     dtype: Literal["auto", "float32", "bfloat16"] = Field(default="auto", description="auto: bfloat16 where the processor multiplies it, else float32")
     threads: int | None = Field(default=None, ge=1, le=1024, description="processor threads; null: all cores of this process")
-    save_steps: int = Field(default=20, ge=1, description="a checkpoint every so many steps; two are kept")
+    save_steps: int = Field(default=10, ge=1, description="a checkpoint every so many steps; two are kept")
     checkpoint_activations: bool = Field(default=False, description="less memory for a third more time")
     overfit_steps: int = Field(default=8, ge=0, le=1000, description="steps of the one-batch gate; 0 leaves it out")
     overfit_share: float = Field(default=0.7, gt=0, lt=1, description="the loss must fall below this share of its first value there")
@@ -63,8 +63,10 @@ class SFTSettings(BaseModel):
     def _fits_together(self) -> Self:
         if self.backend == "unsloth" and self.lora_rank is None:
             raise ValueError("lora_rank: unsloth trains an adapter; give it a rank such as 16")
-        if isinstance(self.lora_targets, list) and "lm_head" in self.lora_targets:
-            raise ValueError("lora_targets: an adapter on lm_head would never be trained (the loss reads its weight directly); leave it out")
+        targets = [self.lora_targets] if isinstance(self.lora_targets, str) else self.lora_targets
+        for name in ("lm_head", "embed_tokens"):
+            if any(name in target for target in targets):
+                raise ValueError(f"lora_targets: an adapter on {name} would train one model and export another (the loss reads the head's weight directly); leave it out")
         return self
 
     @classmethod

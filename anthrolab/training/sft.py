@@ -11,12 +11,12 @@ from typing import Any
 from anthrolab.files import only_one, read_text, write_atomic
 from anthrolab.training import tree_attention
 from anthrolab.training.chat_template import stop_ids
-from anthrolab.training.checkpoints import cut_log, last_checkpoint, read_log, step_of
+from anthrolab.training.checkpoints import cut_log, is_last, last_checkpoint, read_log, step_of
 from anthrolab.training.data import Data, encode_all, read_data
 from anthrolab.training.dense import base_identity, load_model, load_tokenizer
 from anthrolab.training.heavy import dtype_of, load_torch, load_unsloth
 from anthrolab.training.loss import completion_loss
-from anthrolab.training.model_gates import overfit_gate, sharing_gate, to_device
+from anthrolab.training.model_gates import overfit_gate, scores_gate, to_device
 from anthrolab.training.preflight import Preflight, token_gates
 from anthrolab.training.settings import SFTSettings, TrainingError
 from anthrolab.training.tokens import Encoded
@@ -48,7 +48,7 @@ def train(settings: SFTSettings, say: Say = print) -> Trained:
 
 def preflight(settings: SFTSettings, with_model: bool = True) -> Preflight:
     """All gates without the training; `with_model`: those too that load the model (seconds to minutes)."""
-    load_torch(settings.threads)
+    _load(settings)
     data = read_data(settings)
     tokenizer = load_tokenizer(settings.base)
     encoded = encode_all(tokenizer, data.train, settings.max_length)
@@ -58,18 +58,23 @@ def preflight(settings: SFTSettings, with_model: bool = True) -> Preflight:
     return seen
 
 
-def _train(settings: SFTSettings, say: Say) -> Trained:
-    out, log = settings.out, settings.out / "log.jsonl"
+def _load(settings: SFTSettings) -> None:
+    """The libraries, in the one order that unsloth takes."""
     if settings.backend == "unsloth":
         load_unsloth()
     load_torch(settings.threads)
+
+
+def _train(settings: SFTSettings, say: Say) -> Trained:
+    out, log = settings.out, settings.out / "log.jsonl"
+    _load(settings)
     data = read_data(settings)
-    manifest = _begin(settings, data)
+    checkpoint = last_checkpoint(out / "checkpoints")
+    manifest = _begin(settings, data, anew=checkpoint is None)
     if "finished" in manifest:
         say(f"{out}: is trained already; nothing to do")
         return Trained(out, out / "tuned", read_log(log), manifest)
     began = time.monotonic()
-    checkpoint = last_checkpoint(out / "checkpoints")
     cut_log(log, step_of(checkpoint) if checkpoint else 0)
     tokenizer = load_tokenizer(settings.base)
     encoded = encode_all(tokenizer, data.train, settings.max_length)
@@ -81,18 +86,22 @@ def _train(settings: SFTSettings, say: Say) -> Trained:
 
         trainer = unsloth_trainer(settings, encoded, out / "checkpoints", [log_callback(log, say)])
         losses: dict[str, float | None] = {}
+        manifest |= {"gates": seen.as_rows()}
     else:
         model = _model(settings, tokenizer)
         if checkpoint is None:
             seen = _model_gates(model, encoded, settings, seen)
             seen.require()
             manifest |= {"gates": seen.as_rows(), "held_out_loss_before": mean_loss(model, held_out, settings, tokenizer)}
-            write_atomic(out / "manifest.json", _json(manifest))
         batches = Batches(encoded, settings, model, tokenizer.pad_token_id)
         once = sum(e.length for e in encoded)
         say(f"{len(encoded)} samples in {len(batches)} forward passes: {batches.tokens()} tokens an epoch instead of {once}")
         trainer = make_trainer(model, tokenizer, batches, settings, out / "checkpoints", [log_callback(log, say)])
-    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    write_atomic(out / "manifest.json", _json(manifest))  # not before the gates have passed: their advice holds for this folder
+    if checkpoint and is_last(checkpoint):
+        trainer._load_from_checkpoint(str(checkpoint))  # train() would go one step further
+    else:
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if settings.backend == "plain":
         losses = {"held_out_loss_after": mean_loss(trainer.model, held_out, settings, tokenizer)}
     _keep(trainer.model, tokenizer, out / "tuned")
@@ -145,16 +154,15 @@ def _model(settings: SFTSettings, tokenizer: Any) -> Any:
 
 
 def _model_gates(model: Any, encoded: list[Encoded], settings: SFTSettings, seen: Preflight) -> Preflight:
-    gates = list(seen.gates)
-    if settings.share_prefixes:
-        gates.append(sharing_gate(model, encoded, dtype_of(settings)))
+    gates = [*seen.gates, scores_gate(model, encoded, dtype_of(settings), settings.share_prefixes)]
     if settings.overfit_steps:
         gates.append(overfit_gate(model, encoded, settings))
     return replace(seen, gates=gates)
 
 
-def _begin(settings: SFTSettings, data: Data) -> dict[str, Any]:
-    """The manifest of the folder: written at the first start, compared at every other."""
+def _begin(settings: SFTSettings, data: Data, anew: bool) -> dict[str, Any]:
+    """The manifest of the folder: a fresh one while there is nothing to go on from (`anew`: no checkpoint), else the one that
+    lies there, compared with the settings, base and data of now."""
     path = settings.out / "manifest.json"
     fresh = {
         "settings": settings.decisive,
@@ -163,11 +171,11 @@ def _begin(settings: SFTSettings, data: Data) -> dict[str, Any]:
         "samples": {"train": len(data.train), "held_out": len(data.held_out)},
     }
     manifest: dict[str, Any]
-    if not path.exists():
-        manifest = {**fresh, "dtype": dtype_of(settings), "versions": {name: _version(name) for name in LIBRARIES}}
-        write_atomic(path, _json(manifest))
-        return manifest
-    manifest = json.loads(read_text(path))
+    if not path.exists() and not anew:
+        raise TrainingError(f"{path}: is missing, though there are checkpoints; give another folder with --out")
+    manifest = json.loads(read_text(path)) if path.exists() else {}
+    if anew and "finished" not in manifest:
+        return {**fresh, "dtype": dtype_of(settings), "versions": {name: _version(name) for name in LIBRARIES}}
     for part, now in fresh.items():
         if manifest.get(part) != now:
             then = manifest.get(part)

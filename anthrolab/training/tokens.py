@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anthrolab.loop.sft.samples import Sample
+from anthrolab.training.settings import TrainingError
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,15 @@ class Encoded:
 def render(tokenizer: Any, messages: Sequence[dict[str, str]], *, ask: bool) -> str:
     """Messages in the words of the chat template; `ask` ends it where the model begins to answer.
 
-    Templates that can think are told not to; others ignore that.
+    Templates that can think are told not to; others ignore that. TrainingError from a template that refuses the messages, as
+    some do with a system text.
     """
-    text = tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=ask, enable_thinking=False)
-    return str(text)
+    from jinja2 import TemplateError
+
+    try:
+        return str(tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=ask, enable_thinking=False))
+    except TemplateError as e:
+        raise TrainingError(f"the chat template refuses the messages ({e}); give the tokenizer one that takes a system, a user and an assistant text") from e
 
 
 def ids_of(tokenizer: Any, text: str) -> list[int]:

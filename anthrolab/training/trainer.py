@@ -63,7 +63,7 @@ def make_trainer(
     from transformers import PrinterCallback
     from trl.trainer.sft_config import SFTConfig
 
-    collate: Callable[[list[dict[str, int]]], dict[str, Any]] = lambda rows: batches.make(rows[0]["number"])  # noqa: E731
+    collate: Callable[[list[dict[str, int]]], dict[str, Any]] = lambda rows: batches.make(_only(rows)["number"])  # noqa: E731
     config = SFTConfig(
         output_dir=str(folder),
         per_device_train_batch_size=1,
@@ -71,12 +71,19 @@ def make_trainer(
         dataset_kwargs={"skip_prepare_dataset": True},
         **common_arguments(settings),
     )
+    config._n_gpu = min(1, config.n_gpu)  # one forward pass a device: with more of them the trainer would ask for several rows at once
     trainer = trainer_class()(
         model=model, args=config, processing_class=tokenizer, callbacks=callbacks, data_collator=collate,
         train_dataset=Dataset.from_dict({"number": list(range(len(batches)))}),
     )  # fmt: skip
     trainer.remove_callback(PrinterCallback)  # the log says it already
     return trainer
+
+
+def _only(rows: list[dict[str, int]]) -> dict[str, int]:
+    """The row of a forward pass; more than one would mean that samples are passed over."""
+    (row,) = rows
+    return row
 
 
 def common_arguments(settings: SFTSettings) -> dict[str, Any]:
@@ -98,6 +105,7 @@ def common_arguments(settings: SFTSettings) -> dict[str, Any]:
         "bf16": False,
         "gradient_checkpointing": settings.checkpoint_activations,
         "logging_steps": 1,
+        "logging_nan_inf_filter": False,  # it would log a loss that is not a number as 0; the log stops the training there
         "save_strategy": "steps",
         "save_steps": settings.save_steps,
         "save_total_limit": 2,

@@ -1,6 +1,7 @@
 """The log of a training, a row a step, and a line of progress with the time that is left."""
 
 import json
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 from anthrolab.files import append_line
 from anthrolab.training.checkpoints import read_log
+from anthrolab.training.settings import TrainingError
 
 Say = Callable[[str], None]
 
@@ -38,6 +40,7 @@ def log_callback(path: Path, say: Say) -> Any:
     """A callback of transformers that appends {step, epoch, loss, grad_norm, learning_rate, tokens, seconds} to `path`.
 
     `tokens` counts what went through the model since the first step, `seconds` is what the step took.
+    TrainingError at a loss or gradient that is no finite number, before a checkpoint of that step is kept.
     """
     from transformers import TrainerCallback
 
@@ -56,6 +59,12 @@ def log_callback(path: Path, say: Say) -> Any:
         def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
             if not logs or "loss" not in logs:
                 return
+            for name in ("loss", "grad_norm"):
+                if not math.isfinite(float(logs.get(name, 0.0))):
+                    raise TrainingError(
+                        f"{path.parent}: step {state.global_step}: {name} is {float(logs[name])}, so nothing is learnt any more; "
+                        "lower learning_rate, or set dtype to float32, and give another folder with --out"
+                    )
             now = time.monotonic()
             row = {
                 "step": state.global_step,

@@ -4,7 +4,7 @@ The rows go in blocks. A block is given only the keys that one of its rows may s
 branches, and a dense mask would pay for all of them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from anthrolab.training.prefix_tree import PrefixTree
@@ -51,6 +51,11 @@ def blocks_of(tree: PrefixTree, window: int | None) -> list[Block]:
     return blocks
 
 
+def on_device(tree: dict[int | None, list[Block]], device: "torch.device") -> dict[int | None, list[Block]]:
+    """The blocks where the model is: moved once for a forward pass, not in every layer."""
+    return {window: [replace(b, keys=b.keys.to(device), seen=b.seen.to(device)) for b in blocks] for window, blocks in tree.items()}
+
+
 def register() -> None:
     """Make the attention known to transformers under NAME. Without a tree it is plain `sdpa`."""
     from transformers import AttentionInterface
@@ -74,7 +79,7 @@ def tree_attention(
 ) -> "tuple[torch.Tensor, None]":
     """Query (1, heads, tokens, size), key and value (1, key heads, tokens, size) -> (1, tokens, heads, size).
 
-    `tree`: the blocks for each window that the model's layers have. The heads that share keys are laid under each other
+    `tree`: the blocks for each window that the model's layers have, where the query is. The heads that share keys are laid under each other
     as rows, so that keys and values are not copied.
     """
     import torch
@@ -90,11 +95,10 @@ def tree_attention(
     shared = heads // key.shape[1]
     parts = []
     for block in tree[sliding_window]:
-        keys = block.keys.to(key.device)
         rows = query[:, :, block.first : block.last].reshape(1, key.shape[1], -1, width)
-        seen = block.seen.to(key.device).repeat(shared, 1)
+        seen = block.seen.repeat(shared, 1)
         out = scaled_dot_product_attention(
-            rows, key.index_select(2, keys), value.index_select(2, keys), attn_mask=seen[None, None], scale=scaling
+            rows, key.index_select(2, block.keys), value.index_select(2, block.keys), attn_mask=seen[None, None], scale=scaling
         )
         parts.append(out.reshape(1, heads, block.last - block.first, width))
     return torch.cat(parts, dim=2).transpose(1, 2).contiguous(), None

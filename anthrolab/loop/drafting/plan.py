@@ -86,7 +86,7 @@ def make_plan(
 ) -> Plan:
     """The plan of so many cards; the same arguments give the same plan.
 
-    Every part's counts follow its weights by largest remainder, exactly. QuotaError if the numbers do not fit together, or
+    Every part's counts follow its weights by largest remainder; ages may bend those of small plans. QuotaError if the numbers do not fit together, or
     if ages leave no way (retired people in a plan of pupils).
     """
     from anthrolab.loop.drafting.pairs import choose_pairs

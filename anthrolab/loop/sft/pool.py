@@ -125,6 +125,10 @@ def write_pool(out: Path, entries: Iterable[Entry], settings: PoolSettings) -> P
     card = _card(pool, given, settings, files)
     files["data_card.md"] = card_markdown(card, pool.samples).encode("utf-8")
     files["data_card.json"] = card_json(card).encode("utf-8")
+    if out.is_dir():
+        foreign = sorted(p.name for p in out.iterdir() if p.name not in files and not p.name.startswith("."))
+        if foreign:
+            raise SftError(f"{out}: holds other files ({foreign[0]}); give the training data a folder of its own")
     for name, content in files.items():
         write_if_new(out / name, content)
     return pool.counts

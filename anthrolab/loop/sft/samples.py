@@ -186,8 +186,15 @@ def completion_of(name: str, decision: Decision) -> tuple[str, bool]:
 
 
 def read_samples(path: Path) -> list[Sample]:
-    """The samples of a JSONL file; SftError names the line that is none."""
-    return list(_read(path, whole_lines(path)))
+    """The samples of a JSONL file; SftError names the line that is none, or a last one that is cut."""
+    found = list(_read(path, whole_lines(path)))
+    with path.open("rb") as file:
+        file.seek(0, 2)
+        if file.tell():
+            file.seek(-1, 2)
+            if file.read(1) != b"\n":
+                raise SftError(f"{path}: line {len(found) + 1}: is cut off, so the file is not whole; write the pool again")
+    return found
 
 
 def _read(path: Path, lines: Iterable[str]) -> Iterator[Sample]:
