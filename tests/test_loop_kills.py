@@ -84,8 +84,8 @@ class Begun:
         return alive
 
     def results(self) -> dict[str, bytes]:
-        """Every file of the loop but call logs, manifests (which hold hashes of when) and locks."""
-        files = (p for p in sorted(self.loop.path.rglob("*")) if p.is_file() and p.name not in (".lock", "manifest.json"))
+        """Every file of the loop but call logs, manifests (which hold hashes of when), locks, and what a killed writer left in a run."""
+        files = (p for p in sorted(self.loop.path.rglob("*")) if p.is_file() and p.name not in (".lock", "manifest.json") and p.suffix != ".tmp")
         return {str(p.relative_to(self.loop.path)): p.read_bytes() for p in files if p.parent.name != "calls"}
 
     def stored(self) -> list[str]:
