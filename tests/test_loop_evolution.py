@@ -442,7 +442,7 @@ def contents(loop: Loop) -> dict[str, bytes]:
     """All files; a call's measured seconds are left out."""
     found = {}
     for path in loop.path.rglob("*"):
-        if path.is_file() and not path.name.endswith(".tmp") and path.name != ".lock":
+        if path.is_file() and not path.name.endswith(".tmp") and path.name not in (".lock", "loop.json"):  # the latter names the folder
             content = path.read_bytes()
             if path.parent.name == "calls":
                 content = json.dumps([{**json.loads(line), "seconds": 0} for line in content.splitlines()]).encode()
@@ -475,7 +475,7 @@ def test_kill_dash_nine_at_every_write_ends_with_the_same_files_and_asks_nothing
         for (what, point), loop in loops.items():
             before = len(served.calls)
             assert whole(loop, served.url) == expected, f"killed at point {point} of {what}"
-            lost = (what, point) == ("evolve", 1)  # the reply was not on disk yet
+            lost = what == "evolve" and point <= 3  # not asked yet (the round's versions were being written), or the reply was not on disk yet
             assert len(served.calls) - before == int(lost), "what was answered was asked again"
 
 

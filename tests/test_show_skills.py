@@ -200,8 +200,10 @@ def test_the_notebook_runs_headless_and_writes_its_page(loop: Loop, tmp_path: Pa
     assert json.dumps(outputs).count("Traceback") == 0
 
 
-def test_the_notebook_of_a_bare_loop_says_how_to_make_an_ab(tmp_path: Path) -> None:
-    loop = make_loop(tmp_path / "l", rounds=1, evolve=False)
+@pytest.mark.parametrize("evolve", [True, False])
+def test_the_notebook_of_a_loop_without_an_ab_says_how_to_make_one_if_a_skill_was_rewritten(tmp_path: Path, evolve: bool) -> None:
+    loop = make_loop(tmp_path / "l", rounds=1, evolve=evolve)
+    shutil.rmtree(loop.path / "ab", ignore_errors=True)
     lines: list[str] = []
     run_notebooks(["06"], loop.path, [f"out={tmp_path / 'out'}"], progress=lines.append)
-    assert any(line.startswith("no A/B yet; make one with: anthrolab loop ab") for line in lines)
+    assert any(line.startswith("no A/B yet; make one with: anthrolab loop ab") and line.endswith("--round 1") for line in lines) == evolve
