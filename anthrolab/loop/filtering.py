@@ -4,17 +4,15 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from anthrolab.bench.plan import planned_dialogues, planned_jobs
 from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library
 from anthrolab.errors import AnthrolabError
-from anthrolab.files import content_hash, whole_lines, write_atomic
+from anthrolab.files import content_hash, write_atomic
 from anthrolab.judging.l0 import check
 from anthrolab.judging.rubric import Rubric
 from anthrolab.loop.filter import PAPER, Filtered, Status, Thresholds, filter_dialogue
-from anthrolab.yaml_files import explain
+from anthrolab.loop.rows import read_rows
 
 STATUSES: tuple[Status, ...] = ("accepted", "rejected", "invalid", "undecided")
 
@@ -63,10 +61,4 @@ def write_filtered(path: Path, filtered: Iterable[Filtered]) -> None:
 
 def read_filtered(path: Path) -> list[Filtered]:
     """The filtered dialogues of a file; FilteredError names the line that is none."""
-    found = []
-    for number, line in enumerate(whole_lines(path), 1):
-        try:
-            found.append(Filtered.model_validate_json(line))
-        except ValidationError as e:
-            raise FilteredError(f"{path}: line {number}: {'; '.join(explain(e, Filtered))}; remove the file and give the loop's command again") from e
-    return found
+    return read_rows(path, Filtered, FilteredError, "remove the file and give the loop's command again")

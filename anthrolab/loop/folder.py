@@ -68,7 +68,7 @@ class LoopSettings(BaseModel):
 
 class LoopFile(BaseModel):
     """What stands in loop.json. name: the folder's name when the loop began, with which its runs and dialogues begin;
-    conditions: content hashes and settings of what its rounds have in common (see `workshop.conditions_of`)."""
+    conditions: content hashes and settings of what its rounds have in common (see `Workshop.conditions`)."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 

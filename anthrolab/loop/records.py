@@ -4,20 +4,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from anthrolab.cards.scenario import Scenario
 from anthrolab.errors import AnthrolabError
-from anthrolab.files import whole_lines, write_atomic
+from anthrolab.files import write_atomic
 from anthrolab.judging.materials import WINDOW
 from anthrolab.judging.rubric import Rubric, Scope
 from anthrolab.judging.verdict import RULES
 from anthrolab.loop.filter import Filtered
 from anthrolab.loop.folder import FAILURES
 from anthrolab.loop.hints import NO_TURNS, Hints
+from anthrolab.loop.rows import read_rows
 from anthrolab.models.fence import inert
 from anthrolab.runtime.dialogue import Dialogue, Record
-from anthrolab.yaml_files import explain
 
 Kind = Literal["checkbox", "gate", "judge_gate"]
 """A failed checkbox; a constraint of the gate broken as the rules say, or as the judge says."""
@@ -139,13 +139,7 @@ def write_records(path: Path, records: Iterable[FailureRecord]) -> None:
 
 def read_records(path: Path) -> list[FailureRecord]:
     """The records of a file; RecordsError names the line that is none."""
-    found = []
-    for number, line in enumerate(whole_lines(path), 1):
-        try:
-            found.append(FailureRecord.model_validate_json(line))
-        except ValidationError as e:
-            raise RecordsError(f"{path}: line {number}: {'; '.join(explain(e, FailureRecord))}; remove the file and give the loop's command again") from e
-    return found
+    return read_rows(path, FailureRecord, RecordsError, "remove the file and give the loop's command again")
 
 
 def _lines(dialogue: Dialogue, first: int, end: int) -> list[str]:

@@ -4,18 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
-from pydantic import ValidationError
 
 from anthrolab.bench.workers import work_through
 from anthrolab.errors import AnthrolabError
-from anthrolab.files import append_line, cut_torn_line, read_text, whole_lines, write_atomic
+from anthrolab.files import append_line, cut_torn_line, read_text, write_atomic
 from anthrolab.intervals import wilson
 from anthrolab.loop.filter import Filtered
 from anthrolab.loop.records import FailureRecord
 from anthrolab.loop.rewrite import Repair, Repairer, repair_one
+from anthrolab.loop.rows import read_rows
 from anthrolab.models.client import FINAL_FAULTS, ModelError
 from anthrolab.models.flow import Flow
-from anthrolab.yaml_files import explain
 
 MOST = 256
 """Dialogues repaired at once, whatever the servers want."""
@@ -71,21 +70,15 @@ async def repair_all(
 
 def read_repairs(path: Path) -> list[Repair]:
     """The rows of a file; RepairsError names the line that is none."""
-    found = []
-    for number, line in enumerate(whole_lines(path), 1):
-        try:
-            found.append(Repair.model_validate_json(line))
-        except ValidationError as e:
-            raise RepairsError(f"{path}: line {number}: {'; '.join(explain(e, Repair))}; remove that line and run again") from e
-    return found
+    return read_rows(path, Repair, RepairsError, "remove that line and run again")
 
 
 def repaired_by_dimension(records: Iterable[FailureRecord], outcomes: Mapping[str, str]) -> pl.DataFrame:
     """What share of the dialogues that failed in a dimension was repaired, a row each, then `gate` (a broken constraint) and
     `all`: dimension, failed (dialogues), tried (of these, with a result), repaired, share (of those tried) and its 95% interval.
 
-    outcomes: `Repair.outcome` by dialogue id. A dialogue that failed in several dimensions counts in each. One whose repair is refused or impossible was tried; one for
-    which a model gave no reply was not. Share and interval are 0 to 1, null where none was tried.
+    outcomes: `Repair.outcome` by dialogue id. A dialogue that failed in several dimensions counts in each. One whose repair is
+    refused or impossible was tried; one for which a model gave no reply was not. Share and interval are 0 to 1, null where none was tried.
     """
     failing: dict[str, set[str]] = {}
     for record in records:

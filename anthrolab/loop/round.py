@@ -96,7 +96,7 @@ def have_rounds(
         mend_skills(loop)
         finished = finished_rounds(loop)
         hurt = [n for n in finished if (report := read_report(loop, n)) is not None and not is_whole(loop, report)]
-        reports = [_round(shop, number, go_on) for number in range(1, rounds + 1)]
+        reports = [_round(shop, number, go_on, hurt=number in hurt) for number in range(1, rounds + 1)]
         if hurt and max(hurt) <= rounds:  # the data that was written on the way lacks the later rounds
             loop_pool(loop, shop.library, files, upto=max(*finished, rounds))
         return reports
@@ -152,12 +152,12 @@ def read_report(loop: Loop, number: int) -> RoundReport | None:
         raise LoopError(f"{path}: {'; '.join(explain(e, RoundReport))}; remove it and give the command again") from e
 
 
-def _round(shop: Workshop, number: int, go_on: bool) -> RoundReport:
+def _round(shop: Workshop, number: int, go_on: bool, *, hurt: bool) -> RoundReport:
     there = read_report(shop.loop, number)
-    if there is not None and is_whole(shop.loop, there):
+    if there is not None and not hurt:
         shop.progress(f"{there.in_words()} (finished before)")
         return there
-    if there is not None:
+    if hurt:
         shop.progress(f"round {number}: its files are not what {DONE} counts; they are made again from what is on disk")
     loop, settings = shop.loop, shop.settings
     folder, run = loop.round_dir(number), loop.run(number)
