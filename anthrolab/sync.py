@@ -4,7 +4,8 @@ import asyncio
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future, wait
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -44,6 +45,50 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
         wait([outcome])
         raise
     return outcome.result()
+
+
+class Background:
+    """An event loop on a thread of its own, for plain code that has async work done now and then: `with Background() as b: b.run(...)`.
+
+    What is open in one `run` (clients, servers) stays usable in the next. Interrupting the caller cancels the work under way.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="anthrolab-background", daemon=True)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`; where tasks of a group failed, the first failure."""
+        running: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            wait([running])
+        except BaseException:
+            running.cancel()
+            wait([asyncio.run_coroutine_threadsafe(_others_ended(), self._loop)])
+            raise
+        try:
+            return running.result()
+        except BaseExceptionGroup as group:
+            raise first_failure(group) from None
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.close()
+
+
+async def _others_ended() -> None:
+    """Cancelled tasks have let go of what they hold."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import typer
 
-from anthrolab.cli import cards, judging, loop, machine, play, show, training
+from anthrolab.cli import cards, grpo, judging, loop, machine, play, show, training
 from anthrolab.errors import AnthrolabError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ for _verbs in (play.app, judging.app, show.app):
 app.add_typer(cards.app, name="cards")
 app.add_typer(loop.app, name="loop")
 app.add_typer(training.app, name="sft")
+app.add_typer(grpo.app, name="grpo")
 app.add_typer(machine.app)
 
 INTERRUPTED = 130

@@ -1,7 +1,9 @@
 """Options that several verbs share, and how their texts are read."""
 
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import typer
 
@@ -80,3 +82,25 @@ def side(role: str) -> Literal["a", "b"]:
     if role == "b":
         return "b"
     raise AnthrolabError(f"--role {role}: give a or b")
+
+
+def named_settings(given: Optional[list[str]], options: Mapping[str, Any]) -> dict[str, Any]:
+    """NAME=VALUE of settings without an option of their own; values are JSON, and a text may go without its quotes."""
+    others: dict[str, Any] = {}
+    for one in given or []:
+        name, equals, value = one.partition("=")
+        if not equals:
+            raise AnthrolabError(f"--set {one}: give NAME=VALUE, e.g. lora_rank=8")
+        if name in options:
+            raise AnthrolabError(f"--set {name}: has an option of its own, --{name.replace('_', '-')}")
+        try:
+            others[name] = json.loads(value)
+        except ValueError:
+            others[name] = value
+    return others
+
+
+def print_gates(gates: Sequence[Mapping[str, Any]]) -> None:
+    """A line a gate."""
+    for gate in gates:
+        typer.echo(f"{'ok  ' if gate['passed'] else 'FAIL'} {gate['name']}: {gate['seen']}")

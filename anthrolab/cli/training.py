@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import typer
 
-from anthrolab.cli.options import Cache, Cards, MaxCost, Skills, Systems, effort, say
+from anthrolab.cli.options import Cache, Cards, MaxCost, Skills, Systems, effort, named_settings, print_gates, say
 from anthrolab.errors import AnthrolabError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def train(
 
     chosen = _settings(settings, data=data, out=out, base=base, limit=limit, epochs=epochs, learning_rate=learning_rate, backend=backend, seed=seed)
     done = fine_tune(chosen, say)
-    _print_gates(done.manifest.get("gates", []))
+    print_gates(done.manifest.get("gates", []))
     before, after = (done.manifest.get(f"held_out_loss_{when}") for when in ("before", "after"))
     if before is not None:
         typer.echo(f"held-out loss {before} to {after}")
@@ -103,7 +103,7 @@ def preflight(
     from anthrolab.training.sft import preflight as look
 
     seen: Preflight = look(_settings(settings, data=data, out=Path(), base=base, limit=limit, backend=backend), with_model=model)
-    _print_gates(seen.as_rows())
+    print_gates(seen.as_rows())
     seen.require()
 
 
@@ -209,25 +209,7 @@ def _quantize(name: str) -> Literal["Q8_0", "F16"]:
 
 
 def _settings(given: Optional[list[str]], **named: Any) -> "SFTSettings":
-    """The named options, and NAME=VALUE of others, whose values are JSON (a text may go without its quotes)."""
-    import json
-
+    """The named options, and NAME=VALUE of others."""
     from anthrolab.training.settings import SFTSettings
 
-    others: dict[str, Any] = {}
-    for one in given or []:
-        name, equals, value = one.partition("=")
-        if not equals:
-            raise AnthrolabError(f"--set {one}: give NAME=VALUE, e.g. lora_rank=8")
-        if name in named:
-            raise AnthrolabError(f"--set {name}: has an option of its own, --{name.replace('_', '-')}")
-        try:
-            others[name] = json.loads(value)
-        except ValueError:
-            others[name] = value
-    return SFTSettings.of(**named, **others)
-
-
-def _print_gates(gates: list[dict[str, Any]]) -> None:
-    for gate in gates:
-        typer.echo(f"{'ok  ' if gate['passed'] else 'FAIL'} {gate['name']}: {gate['seen']}")
+    return SFTSettings.of(**named, **named_settings(given, named))

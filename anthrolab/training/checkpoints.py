@@ -21,23 +21,23 @@ def is_last(checkpoint: Path) -> bool:
     return step_of(checkpoint) >= planned
 
 
-def last_checkpoint(folder: Path) -> Path | None:
-    """The newest whole checkpoint; broken ones, which a kill left, are removed."""
+def last_checkpoint(folder: Path, also: tuple[str, ...] = ()) -> Path | None:
+    """The newest whole checkpoint; broken ones, which a kill left, are removed. `also`: further files that a whole one has."""
     whole: list[Path] = []
     for checkpoint in sorted(folder.glob("checkpoint-*"), key=step_of):
-        if _is_whole(checkpoint):
+        if _is_whole(checkpoint, also):
             whole.append(checkpoint)
         else:
             shutil.rmtree(checkpoint)
     return whole[-1] if whole else None
 
 
-def _is_whole(checkpoint: Path) -> bool:
+def _is_whole(checkpoint: Path, also: tuple[str, ...]) -> bool:
     try:
         state = json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return state.get("global_step") == step_of(checkpoint) and all((checkpoint / name).exists() for name in NEEDED)
+    return state.get("global_step") == step_of(checkpoint) and all((checkpoint / name).exists() for name in (*NEEDED, *also))
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:

@@ -1,10 +1,20 @@
 """Loading torch, transformers and their friends: late, quietly, and with one sentence where they are missing."""
 
 import os
-from typing import Any
+from typing import Any, Protocol
 
 from anthrolab.models.local import SPINS, usable_cores
-from anthrolab.training.settings import INSTALL_TRAIN, SFTSettings, TrainingError
+from anthrolab.training.settings import INSTALL_TRAIN, TrainingError
+
+
+class Weights(Protocol):
+    """Settings that say how the weights are held."""
+
+    @property
+    def dtype(self) -> str: ...
+
+    @property
+    def lora_rank(self) -> int | None: ...
 
 
 def load_torch(threads: int | None = None) -> Any:
@@ -44,7 +54,7 @@ def load_unsloth() -> Any:
     return unsloth
 
 
-def dtype_of(settings: SFTSettings) -> str:
+def dtype_of(settings: Weights) -> str:
     """The dtype of the frozen weights: as set; 'auto' is bfloat16 where the processor multiplies it fast."""
     if settings.dtype != "auto":
         return settings.dtype

@@ -71,9 +71,9 @@ def completion_loss(model: Any, batch: dict[str, Any], divide_by: Any = None) ->
     import torch
     from torch.nn.functional import cross_entropy
 
-    causal, asked = _asked_states(model, batch)
+    causal, asked = asked_states(model, batch)
     head = causal.get_output_embeddings()
-    if _cap(causal) is None and head.bias is None:
+    if softcap_of(causal) is None and head.bias is None:
         total: torch.Tensor = _head_loss()(asked, head.weight, batch["labels"], torch.is_grad_enabled())
     else:
         total = cross_entropy(_scores(causal, asked), batch["labels"], reduction="sum")
@@ -86,12 +86,12 @@ def token_log_probs(model: Any, batch: dict[str, Any]) -> "torch.Tensor":
     import torch
 
     with torch.no_grad():
-        causal, asked = _asked_states(model, batch)
+        causal, asked = asked_states(model, batch)
         pieces = zip(torch.split(asked, PIECE), torch.split(batch["labels"], PIECE), strict=True)
         return torch.cat([_scores(causal, states).log_softmax(-1).gather(1, wanted[:, None])[:, 0] for states, wanted in pieces])
 
 
-def _asked_states(model: Any, batch: dict[str, Any]) -> "tuple[Any, torch.Tensor]":
+def asked_states(model: Any, batch: dict[str, Any]) -> "tuple[Any, torch.Tensor]":
     """The model without its adapter's wrapper, and the last layer's states (n, width) from which a token is predicted."""
     import torch
 
@@ -104,7 +104,7 @@ def _asked_states(model: Any, batch: dict[str, Any]) -> "tuple[Any, torch.Tensor
     return causal, states.reshape(-1, states.shape[-1])[batch["asked_from"]]
 
 
-def _cap(causal: Any) -> float | None:
+def softcap_of(causal: Any) -> float | None:
     cap: float | None = getattr(causal.config.get_text_config(), "final_logit_softcapping", None)
     return cap
 
@@ -113,7 +113,7 @@ def _scores(causal: Any, states: "torch.Tensor") -> "torch.Tensor":
     """Scores (n, vocabulary) of states (n, width), float32."""
     import torch
 
-    cap = _cap(causal)
+    cap = softcap_of(causal)
     scores: torch.Tensor = causal.get_output_embeddings()(states).float()
     return scores if cap is None else cap * torch.tanh(scores / cap)
 

@@ -104,7 +104,7 @@ def _train(settings: SFTSettings, say: Say) -> Trained:
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if settings.backend == "plain":
         losses = {"held_out_loss_after": mean_loss(trainer.model, held_out, settings, tokenizer)}
-    _keep(trainer.model, tokenizer, out / "tuned")
+    keep_tuned(trainer.model, tokenizer, out / "tuned")
     rows = read_log(log)
     steps = {"steps": len(rows), "training_seconds": round(sum(row["seconds"] for row in rows), 1), "tokens": rows[-1]["tokens"] if rows else 0}
     manifest |= {**losses, **steps, "last_command_seconds": round(time.monotonic() - began, 1), "finished": True}
@@ -175,7 +175,7 @@ def _begin(settings: SFTSettings, data: Data, anew: bool) -> dict[str, Any]:
         raise TrainingError(f"{path}: is missing, though there are checkpoints; give another folder with --out")
     manifest = json.loads(read_text(path)) if path.exists() else {}
     if anew and "finished" not in manifest:
-        return {**fresh, "dtype": dtype_of(settings), "versions": {name: _version(name) for name in LIBRARIES}}
+        return {**fresh, "dtype": dtype_of(settings), "versions": library_versions()}
     for part, now in fresh.items():
         if manifest.get(part) != now:
             then = manifest.get(part)
@@ -187,14 +187,19 @@ def _begin(settings: SFTSettings, data: Data, anew: bool) -> dict[str, Any]:
     return manifest
 
 
-def _keep(model: Any, tokenizer: Any, folder: Path) -> None:
-    """Adapter or model, with the tokenizer, whole or not at all."""
+def keep_tuned(model: Any, tokenizer: Any, folder: Path) -> None:
+    """Adapter (the one that was trained) or model, with the tokenizer, whole or not at all."""
     neighbour = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(neighbour, ignore_errors=True)
-    model.save_pretrained(neighbour)
+    model.save_pretrained(neighbour, **({"selected_adapters": ["default"]} if hasattr(model, "peft_config") else {}))
     tokenizer.save_pretrained(neighbour)
     shutil.rmtree(folder, ignore_errors=True)
     neighbour.rename(folder)
+
+
+def library_versions() -> dict[str, str | None]:
+    """The versions of what trains."""
+    return {name: _version(name) for name in LIBRARIES}
 
 
 def _version(name: str) -> str | None:

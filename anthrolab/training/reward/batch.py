@@ -29,6 +29,8 @@ class Dimensions:
         weights = {d.id: d.weight for d in rubric.dimensions} if rho is None else dict(rho)
         if set(weights) != set(ids):
             raise TrainingError(f"rho: holds weights for {', '.join(weights)}; the rubric has {', '.join(ids)}")
+        if wrong := [i for i, weight in weights.items() if not 0 < weight < float("inf")]:
+            raise TrainingError(f"rho.{wrong[0]} is {weights[wrong[0]]}; give it a positive number")
         local = np.array([d.scope == "turn" for d in rubric.dimensions])
         return cls(ids, local, np.array([float(weights[i]) for i in ids]))
 
@@ -58,9 +60,12 @@ class Batch:
         n, k = self.scores.shape
         if self.passed.shape != (n, k) or self.valid.shape != (n,) or self.judged.shape != (n,):
             raise ValueError("scores and passed are (n, K), valid and judged (n,)")
-        known = self.scores[~np.isnan(self.scores)]
-        if known.size and (known.min() < 0 or known.max() > 1):
+        if np.any((self.scores < 0) | (self.scores > 1)):
             raise ValueError("scores lie between 0 and 1")
+        counted = self.valid & self.judged
+        assessed, flags = ~np.isnan(self.scores[counted]), self.passed[counted]
+        if np.any(np.isnan(flags) == assessed) or np.any((flags != 0) & (flags != 1) & assessed):
+            raise ValueError("a dimension with a score is passed (1.0) or not (0.0), and one without has nan in both")
 
     def __len__(self) -> int:
         return len(self.scores)

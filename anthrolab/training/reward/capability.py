@@ -35,6 +35,8 @@ class Capability:
     def initial(cls, dimensions: Dimensions, scores: Mapping[str, float | None] | None = None, settings: RewardSettings = PAPER) -> "Capability":
         """theta_0 = the policy's score per dimension on the benchmark (0..1; None or missing: not tracked until it is
         assessed), P_0 for all (paper section 4.6)."""
+        if other := [i for i in scores or {} if i not in dimensions.ids]:
+            raise TrainingError(f"initial capabilities: {other[0]} is no dimension of the rubric, which has {', '.join(dimensions.ids)}; take a run judged under it")
         theta = dimensions.row(scores or {})
         if np.any((theta < 0) | (theta > 1)):
             raise TrainingError("initial capabilities: a score per dimension lies between 0 and 1")
@@ -88,6 +90,9 @@ class Capability:
             theta, variance = state["theta"], state["P"]
             if list(theta) != list(variance):
                 raise ValueError("theta and P are for other dimensions")
-            return cls(tuple(theta), np.array([np.nan if t is None else float(t) for t in theta.values()]), np.array([float(v) for v in variance.values()]))
+            known, widths = [t for t in theta.values() if t is not None], list(variance.values())
+            if not all(0 <= t <= 1 for t in known) or not all(0 <= v < float("inf") for v in widths):
+                raise ValueError("theta lies between 0 and 1, and P is at least 0")
+            return cls(tuple(theta), np.array([np.nan if t is None else float(t) for t in theta.values()]), np.array([float(v) for v in widths]))
         except (ValueError, KeyError, TypeError, AttributeError) as e:
             raise TrainingError(f"capability state: cannot be read ({e})") from e

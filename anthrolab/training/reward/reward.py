@@ -75,7 +75,8 @@ def rewards(batch: Batch, theta: Floats, dimensions: Dimensions, settings: Rewar
     alpha = adaptive_weights(scores, theta, dimensions, settings)
     legacy = _of_groups(rho, scores, batch.passed, assessed, dimensions, settings)
     adaptive = _of_groups(alpha, scores, batch.passed, assessed, dimensions, settings)
-    reward = legacy if settings.ablation == "legacy" else settings.mix_legacy * legacy + settings.mix_adaptive * adaptive
+    mixed = np.minimum(settings.mix_legacy * legacy + settings.mix_adaptive * adaptive, 1.0)
+    reward = legacy if settings.ablation == "legacy" else mixed
     invalid = batch.judged & ~batch.valid
     reward, legacy, adaptive = (np.where(invalid, 0.0, part) for part in (reward, legacy, adaptive))
     return Rewards(reward, legacy, adaptive, np.where(np.isnan(reward)[:, None], np.nan, alpha))

@@ -26,7 +26,7 @@ class RewardSettings(BaseModel):
 
     epsilon: float = Field(default=0.20, ge=0, le=10, allow_inf_nan=False, description="floor of the deficit: d = epsilon + (1 - theta)^p")
     p: float = Field(default=1.0, ge=0, le=10, allow_inf_nan=False, description="how sharply weak dimensions are weighted: d = epsilon + (1 - theta)^p")
-    sigma: float = Field(default=0.25, gt=0, le=100, allow_inf_nan=False, description="width of the ZPD match: omega = exp(-(s - theta)^2 / (2 sigma^2)); not in the paper")
+    sigma: float = Field(default=0.25, ge=0.001, le=100, allow_inf_nan=False, description="width of the ZPD match: omega = exp(-(s - theta)^2 / (2 sigma^2)); not in the paper")
     mix_legacy: float = Field(default=0.7, ge=0, le=1, description="R = mix_legacy R_legacy + mix_adaptive R_CDT-ZPD")
     mix_adaptive: float = Field(default=0.3, ge=0, le=1, description="see mix_legacy; both add up to 1")
     local: float = Field(default=0.7, ge=0, le=1, description="R_legacy = local R_T + holistic R_H, and so for R_CDT-ZPD")
@@ -45,7 +45,7 @@ class RewardSettings(BaseModel):
             total = getattr(self, one) + getattr(self, other)
             if abs(total - 1) > 1e-9:
                 raise ValueError(f"{one} + {other} is {total:g}; make it 1, so that rewards stay between 0 and 1")
-        if self.epsilon == 0 and self.ablation in ("full", "deficit_only", "static"):
+        if self.epsilon == 0 and self.p > 0 and self.ablation in ("full", "deficit_only", "static"):
             raise ValueError("epsilon is 0: a dimension with theta 1 would have no weight at all; give it a little, such as 0.01")
         for dimension, weight in (self.rho or {}).items():
             if not 0 < weight < float("inf"):

@@ -1,0 +1,106 @@
+"""The log of a GRPO training: a row a step, alarms, the step's timeline, and a line of progress with time and cost left."""
+
+import json
+import math
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from anthrolab.files import append_line
+from anthrolab.training.checkpoints import read_log
+from anthrolab.training.grpo.files import Folder, Had
+from anthrolab.training.grpo.timeline import Span, Timeline
+from anthrolab.training.grpo.watch import WatchSettings, alarms, watched
+from anthrolab.training.reward.batch import Floats
+from anthrolab.training.settings import TrainingError
+from anthrolab.training.training_log import Say, duration, give_back_memory
+
+
+@dataclass
+class StepFacts:
+    """What is known of the step under way besides what TRL says."""
+
+    row: dict[str, Any] = field(default_factory=dict)
+    timeline: Timeline = field(default_factory=Timeline)
+    learning_since: float = 0.0
+
+    def of_step(self, step: int, had: Had, reward: Floats, flat: tuple[int, int], timeline: Timeline, cost: float | None) -> None:
+        """The step's rollouts and rewards, as they stand in the log. cost: USD, all that the training has cost so far."""
+        known = reward[~np.isnan(reward)]
+        judged = [j for _, j in had if j is not None]
+        dialogues = [r.dialogue for r, _ in had if r.dialogue is not None]
+        violations = [len(j.gate.violations) for r, j in had if j is not None and r.dialogue is not None]
+        by_rules = [j.rules_score for j in judged if j.rules_score is not None]
+        self.row = {
+            "step": step, "reward": float(known.mean()) if len(known) else None, "reward_std": float(known.std(ddof=1)) if len(known) > 1 else None,
+            "rollouts": len(had), "no_reward": len(had) - len(known), "invalid": sum(j.status == "invalid" for j in judged),
+            "groups": flat[1], "flat_groups": flat[0], "decisions": sum(len(r.decisions) for r, _ in had), "tokens": sum(r.tokens for r, _ in had),
+            **watched(dialogues, violations), "rules_score": float(np.mean(by_rules)) if by_rules else None, "cost": cost,
+        }  # fmt: skip
+        self.timeline, self.learning_since = timeline, time.monotonic()
+
+    def learnt(self) -> None:
+        """The optimiser's step is done."""
+        began = self.timeline.began
+        self.timeline.spans.append(Span("train", f"step {self.row['step']}", round(self.learning_since - began, 4), round(time.monotonic() - began, 4)))
+
+
+def log_callback(folder: Folder, facts: StepFacts, watch: WatchSettings, say: Say) -> Any:
+    """A callback of transformers that writes log.jsonl, alarms.jsonl and the timelines, and stops at an alarm if that is wanted.
+
+    TrainingError at a loss or gradient that is no finite number, before a checkpoint of that step is kept.
+    """
+    from transformers import TrainerCallback
+
+    class Log(TrainerCallback):
+        def __init__(self) -> None:
+            self.began = self.first = time.monotonic()
+            self.first_step = 0
+
+        def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            self.began = self.first = time.monotonic()
+            self.first_step = state.global_step
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            facts.learnt()
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
+            if not logs or "loss" not in logs:
+                return
+            for name in ("loss", "grad_norm"):
+                if not math.isfinite(float(logs.get(name, 0.0))):
+                    raise TrainingError(
+                        f"{folder.path}: step {state.global_step}: {name} is {float(logs[name])}, so nothing is learnt any more; "
+                        "lower learning_rate, or set dtype to float32, and give another folder with --out"
+                    )
+            now = time.monotonic()
+            told = {name: float(logs[name]) if name in logs else None for name in ("loss", "kl", "entropy", "grad_norm", "learning_rate")}
+            row = {**facts.row, "step": state.global_step, **told, "seconds": round(now - self.began, 3)}
+            self.began = now
+            append_line(folder.log, json.dumps(row))
+            facts.timeline.write(folder.timeline(state.global_step))
+            give_back_memory()
+            self._say(row, state, now)
+            self._watch(state, control)
+
+        def _say(self, row: dict[str, Any], state: Any, now: float) -> None:
+            done = state.global_step - self.first_step
+            left = state.max_steps - state.global_step
+            reward = "no reward" if row["reward"] is None else f"reward {row['reward']:.4f}"
+            cost = "" if not row["cost"] else f", {row['cost']:.4f} USD so far, about {row['cost'] / state.global_step * left:.4f} to come"
+            said = f"{row['invalid']} of {row['rollouts']} invalid, {row['messages'] or 0:.1f} messages a dialogue, {row['flat_groups']} of {row['groups']} groups flat"
+            say(f"step {state.global_step} of {state.max_steps}: {reward}, {said}; {row['seconds']:.1f} s, about {duration((now - self.first) / max(1, done) * left)} left{cost}")
+
+        def _watch(self, state: Any, control: Any) -> None:
+            known = {(a["step"], a["quantity"]) for a in read_log(folder.alarms)}
+            fresh = [a for a in alarms(read_log(folder.log), watch) if (a.step, a.quantity) not in known]
+            for alarm in fresh:
+                append_line(folder.alarms, json.dumps(asdict(alarm), ensure_ascii=False))
+                say(f"ALARM at step {alarm.step}: {alarm.said}")
+            if fresh and watch.stop:
+                control.should_training_stop = True
+                control.should_save = True
+
+    return Log()

@@ -1,0 +1,99 @@
+"""Rollouts: dialogues that a policy played, with the tokens of the moment of sampling. No torch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from anthrolab.bench.cases import Case
+from anthrolab.runtime.dialogue import Dialogue
+
+Whose = Literal["policy", "initial"]
+"""Whose tokens are sampled: the policy as it is now, or as it was when the training began."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """Token ids that a reply is sampled after. Prompts of one `group` begin alike, which a sampler may use."""
+
+    ids: tuple[int, ...]
+    group: str = ""
+    whose: Whose = "policy"
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A reply in tokens; `stopped`: it ends with a stop token, and was not cut at the length cap. `logprobs`: log p of each
+    token as the sampler drew it, where it says so."""
+
+    ids: tuple[int, ...]
+    stopped: bool
+    logprobs: tuple[float, ...] | None = None
+
+
+class Sampler(Protocol):
+    """Anything that draws replies for a batch of prompts."""
+
+    def sample(self, prompts: Sequence[Prompt], seed: int) -> list[Sampled]:
+        """One reply a prompt, in order. The same prompts and seed under the same weights give the same replies."""
+        ...
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One call of the policy, and so one row of the training batch: what it was asked and what it drew."""
+
+    prompt: tuple[int, ...]
+    completion: tuple[int, ...]
+    logprobs: tuple[float, ...] | None = None
+
+
+@dataclass
+class Rollout:
+    """One dialogue of a group. `dialogue` is None where it could not be had (`fault` says why: the partner's server failed);
+    then there is no reward. `number` counts through the step's rollouts from 0."""
+
+    number: int
+    group: str
+    case: Case
+    dialogue: Dialogue | None = None
+    fault: str | None = None
+    decisions: list[Decision] = field(default_factory=list)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the loss is over."""
+        return sum(len(d.completion) for d in self.decisions)
+
+
+def group_advantages(rewards: npt.ArrayLike, groups: Sequence[str], *, scale: bool = True, eps: float = 1e-4) -> npt.NDArray[np.float64]:
+    """A = (R - mean of its group) / (standard deviation of its group + eps), (n,); without `scale` not divided.
+
+    rewards: (n,), nan where there is none: such a rollout is in no baseline and has advantage 0. So has a group with fewer
+    than two rewards. Groups need a name of their own even where a case stands twice in a batch.
+
+    >>> group_advantages([1.0, 0.0, float("nan"), 0.5], ["a", "a", "a", "b"]).round(3)
+    array([ 0.707, -0.707,  0.   ,  0.   ])
+    """
+    values = np.asarray(rewards, dtype=np.float64)
+    names = np.asarray(groups)
+    found = np.zeros(len(values))
+    for name in dict.fromkeys(groups):
+        rows = np.flatnonzero((names == name) & ~np.isnan(values))
+        if len(rows) < 2:
+            continue
+        apart = values[rows] - values[rows].mean()
+        found[rows] = apart / (values[rows].std(ddof=1) + eps) if scale else apart
+    return found
+
+
+def flat_groups(rewards: npt.ArrayLike, groups: Sequence[str], least: float = 1e-9) -> tuple[int, int]:
+    """How many groups teach nothing because their rewards do not differ (or fewer than two are there), of how many."""
+    values, names = np.asarray(rewards, dtype=np.float64), np.asarray(groups)
+    flat = 0
+    for name in dict.fromkeys(groups):
+        own = values[(names == name) & ~np.isnan(values)]
+        flat += len(own) < 2 or float(np.ptp(own)) <= least
+    return flat, len(dict.fromkeys(groups))
