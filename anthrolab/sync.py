@@ -76,10 +76,10 @@ class Background:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for ending in (self._loop.shutdown_asyncgens(), self._loop.shutdown_default_executor()):
+            asyncio.run_coroutine_threadsafe(ending, self._loop).result()  # on its own thread: the caller's may run a loop (Jupyter)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()
 
 

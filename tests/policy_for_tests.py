@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def speaking_tokenizer(case: str = CASE) -> Any:
     return tokenizer
 
 
-def speaking_policy(folder: Path, case: str = CASE, steps: int = 60, seed: int = 0) -> Path:
+def speaking_policy(folder: Path, case: str = CASE, steps: int = 120, seed: int = 0) -> Path:
     """A base model in a folder that goes on with a transcript in two tokens: a time, and what is said."""
     torch = load_torch(1)
     tokenizer = speaking_tokenizer(case)
@@ -63,17 +64,19 @@ def speaking_policy(folder: Path, case: str = CASE, steps: int = 60, seed: int =
         model(input_ids=ids, labels=labels).loss.backward()
         optimiser.step()
         optimiser.zero_grad()
+        optimiser.param_groups[0]["lr"] = 1e-2 * (1 - step / steps)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
 
 def partner(call: Call) -> str:
-    """A scripted chat partner that keeps the contract and answers at once."""
+    """A scripted chat partner that keeps the contract and answers after two minutes."""
     system, user = call.body["messages"][0]["content"], call.body["messages"][-1]["content"]
     found = re.search(r'"role": "([^"]+)"', system)
     assert found is not None
     now = re.findall(r"现在是 ?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)", user)[-1]
+    at = (datetime.fromisoformat(now) + timedelta(minutes=2)).isoformat()
     lines = sum(line.startswith("[") for line in user.splitlines())
     said = f"我在听，你接着说{lines}"
-    return json.dumps({"role": found[1], "response": {"content": said, "timestamp": now, "end": False}}, ensure_ascii=False)
+    return json.dumps({"role": found[1], "response": {"content": said, "timestamp": at, "end": False}}, ensure_ascii=False)

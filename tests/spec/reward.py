@@ -27,13 +27,13 @@ def run_step(step: dict[str, Any], settings: RewardSettings) -> dict[str, Any]:
     before = Capability(ids, columns.row(step["theta_before"]), columns.row(step["P_before"]))
     found = rewards(batch, before.theta, columns, settings)
     after, seen = before.observe(batch, settings)
-    return {
+    return _null_for_nan({
         "rewards": [
             {
                 "legacy": found.legacy[i],
                 "cdt_zpd": found.adaptive[i],
                 "reward": found.reward[i],
-                "alpha": {k: None if np.isnan(a) else a for k, a in zip(ids, found.alpha[i], strict=True)},
+                "alpha": dict(zip(ids, found.alpha[i], strict=True)),
             }
             for i in range(len(batch))
         ],
@@ -41,7 +41,16 @@ def run_step(step: dict[str, Any], settings: RewardSettings) -> dict[str, Any]:
             k: {"theta": after.theta[i], "P": after.P[i], "gain": seen.gain[i], "noise": seen.noise[i]}
             for i, k in enumerate(ids)
         },
-    }
+    })
+
+
+def _null_for_nan(value: Any) -> Any:
+    """The vectors write null where there is no number."""
+    if isinstance(value, dict):
+        return {k: _null_for_nan(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_null_for_nan(v) for v in value]
+    return None if value != value else value
 
 
 def same(expected: Any, found: Any) -> bool:

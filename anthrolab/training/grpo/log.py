@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from anthrolab.files import append_line
+from anthrolab.judging.verdict import RULES
 from anthrolab.training.checkpoints import read_log
 from anthrolab.training.grpo.files import Folder, Had
 from anthrolab.training.grpo.timeline import Span, Timeline
@@ -26,13 +27,13 @@ class StepFacts:
     timeline: Timeline = field(default_factory=Timeline)
     learning_since: float = 0.0
 
-    def of_step(self, step: int, had: Had, reward: Floats, flat: tuple[int, int], timeline: Timeline, cost: float | None) -> None:
+    def of_step(self, step: int, had: Had, reward: Floats, flat: tuple[int, int], timeline: Timeline, cost: float | None, judge: str) -> None:
         """The step's rollouts and rewards, as they stand in the log. cost: USD, all that the training has cost so far."""
         known = reward[~np.isnan(reward)]
         judged = [j for _, j in had if j is not None]
         dialogues = [r.dialogue for r, _ in had if r.dialogue is not None]
         violations = [len(j.gate.violations) for r, j in had if j is not None and r.dialogue is not None]
-        by_rules = [j.rules_score for j in judged if j.rules_score is not None]
+        by_rules = [j.rules_score for j in judged if j.rules_score is not None and judge != RULES]  # of the judge itself it says nothing new
         self.row = {
             "step": step, "reward": float(known.mean()) if len(known) else None, "reward_std": float(known.std(ddof=1)) if len(known) > 1 else None,
             "rollouts": len(had), "no_reward": len(had) - len(known), "invalid": sum(j.status == "invalid" for j in judged),

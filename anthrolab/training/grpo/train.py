@@ -171,7 +171,9 @@ class Training:
             if there and there.get(part) != json.loads(json.dumps(value)):
                 where, then, today = _difference(part, there.get(part), json.loads(json.dumps(value)))
                 raise TrainingError(f"{self.settings.out}: was begun with {where} = {then!r} and not {today!r}; give another folder with --out, or go on with the same")
-        self.manifest = there or {**now, "capability_from": str(self.settings.capability_from) if scores else None, "versions": library_versions()}
+        self.manifest = (there or now) | {"watch": self.settings.watch.model_dump(mode="json")}
+        if not there:
+            self.manifest |= {"capability_from": str(self.settings.capability_from) if scores else None, "versions": library_versions()}  # fmt: skip
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -222,7 +224,7 @@ class Training:
 
         s = self.settings
         trainer = trainer_class()(
-            model=model, args=_arguments(s, self.folder), processing_class=tokenizer, callbacks=[log_callback(self.folder, self.facts, s.watch, self.say)],
+            model=model, args=arguments(s, self.folder), processing_class=tokenizer, callbacks=[log_callback(self.folder, self.facts, s.watch, self.say)],
             train_dataset=Dataset.from_dict({"prompt": ["-"] * s.cases_per_step}),
             have=self.have, keep=self.keep, share_prefixes=s.share_prefixes, token_budget=s.token_budget,
         )  # fmt: skip
@@ -259,7 +261,7 @@ class Training:
             self._trainer._load_from_checkpoint(str(self._checkpoint))  # train() would go one step further
         else:
             self._trainer.train(resume_from_checkpoint=str(self._checkpoint) if self._checkpoint else None)
-        self._look_at_held_out(self._trainer.state.global_step if self._trainer.state.global_step else done)
+        self._look_at_held_out(self._trainer.state.global_step or done, last=True)
 
     def have(self, step: int) -> Rows:
         """The training rows of a step: play, judge, reward, observe; everything is on disk before it is learnt from."""
@@ -279,7 +281,7 @@ class Training:
         write_rewards(rewards_path(self.folder.rewards, step), step, rows, self.dimensions, batch, found, self.capability.theta, advantages)
         add_capability(self.folder.capability, capability_row(step, after, seen))
         self.capability = after
-        self.facts.of_step(step, had, found.reward, flat_groups(found.reward, groups), timeline, self._spent())
+        self.facts.of_step(step, had, found.reward, flat_groups(found.reward, groups), timeline, self._spent(), self.settings.judge)
         pairs = [(d, float(a)) for (r, _), a in zip(had, advantages, strict=True) for d in r.decisions if d.completion]
         learning = [(d, a) for d, a in pairs if a or self.settings.beta]  # without a KL term a row of advantage 0 teaches nothing
         return Rows([d for d, _ in learning], [a for _, a in learning], sum(len(d.completion) for d, _ in pairs))
@@ -317,10 +319,10 @@ class Training:
             sampler.forget()
         return self._background.run(self._episodes.have(name, cases, timeline))
 
-    def _look_at_held_out(self, step: int) -> None:
-        """Have the held-out cases played and judged if it is time, unless that is on disk."""
+    def _look_at_held_out(self, step: int, last: bool = False) -> None:
+        """Have the held-out cases played and judged if it is time (an alarm may end a training early), unless that is on disk."""
         path = self.folder.held_out(step)
-        if not self.held_out or path.exists() or not is_due(step, self.settings.steps, self.settings.held_out_every):
+        if not self.held_out or path.exists() or not (last or is_due(step, self.settings.steps, self.settings.held_out_every)):
             return
         self.say(f"after step {step}: {len(self.held_out)} held-out cases")
         had = self._play(f"held-out-{step:04d}", self.held_out, Timeline())
@@ -333,7 +335,7 @@ class Training:
         return meter.spent if meter.priced else None
 
 
-def _arguments(s: GRPOSettings, folder: Folder) -> Any:
+def arguments(s: GRPOSettings, folder: Folder) -> Any:
     """What TRL is told. One "sample" of its dataset stands for a dialogue, and means nothing."""
     import torch
     from trl.trainer.grpo_config import GRPOConfig

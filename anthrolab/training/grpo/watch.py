@@ -41,7 +41,7 @@ WATCHED = (
     Quantity("violations", "gate violations a dialogue", "up", 0.2),
     Quantity("rules_score", "score of the rules judge", "down", 5.0, relative=False),
 )
-"""All that is watched. rules_score (0 to 100) stands in a log only where the reward comes from another judge."""
+"""All that is watched. rules_score (0 to 100, of valid dialogues) says something new where the reward comes from another judge."""
 
 
 class WatchSettings(BaseModel):
