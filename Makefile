@@ -42,12 +42,14 @@ check: $(VENV)/.dev ## ruff, types, cards, notebook hygiene
 	$(BIN)/anthrolab cards check data
 	$(BIN)/python -m pytest -q tests/test_notebooks.py tests/test_frame.py
 
-bench: $(VENV)/.dev ## speed of tables, gate, engine and explorer, as ratios in one run (Inspect AI comes into .servers, 0.4 GB)
+bench: $(VENV)/.dev ## speed of tables, gate, engine, explorer and reward, as ratios in one run (Inspect AI comes into .servers, 0.4 GB)
 	$(BIN)/python -m benchmarks.bench_tables
 	$(BIN)/python -m benchmarks.bench_gate
 	$(BIN)/python -m benchmarks.setup_inspect
 	$(BIN)/python -m benchmarks.bench_engine
 	$(BIN)/python -m benchmarks.bench_explorer
+	$(BIN)/python -m benchmarks.bench_reward
+	$(BIN)/python -m benchmarks.bench_weights
 
 lock: $(VENV)/.dev ## write requirements.lock anew from pyproject.toml
 	$(PIP:--constraint requirements.lock=) uv

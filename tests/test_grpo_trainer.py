@@ -11,12 +11,10 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
 from anthrolab.training import tree_attention  # noqa: E402
-from anthrolab.training.grpo.files import Folder  # noqa: E402
 from anthrolab.training.grpo.rollout import Decision, Prompt, group_advantages  # noqa: E402
 from anthrolab.training.grpo.sampler import TransformersSampler, speaking  # noqa: E402
 from anthrolab.training.grpo.settings import GRPOSettings  # noqa: E402
-from anthrolab.training.grpo.train import arguments  # noqa: E402
-from anthrolab.training.grpo.trainer import Rows, _pieces, trainer_class  # noqa: E402
+from anthrolab.training.grpo.trainer import Rows, _pieces, arguments, trainer_class  # noqa: E402
 from anthrolab.training.heavy import load_torch  # noqa: E402
 from tests.training_for_tests import tiny_base, tiny_tokenizer  # noqa: E402
 
@@ -67,7 +65,7 @@ def trainer_of(tmp_path: Path, model: Any, have: Callable[[int], Rows], **change
     given = {"policy": "tiny", "out": tmp_path, "group": 4, "steps": 2, "temperature": TEMPERATURE, "learning_rate": 1e-2, "beta": 0.0, "max_new_tokens": 8, "token_budget": 100_000}
     settings = GRPOSettings.of(**{**given, **changes})
     return trainer_class()(
-        model=model, args=arguments(settings, Folder(tmp_path)), processing_class=tiny_tokenizer(), train_dataset=Dataset.from_dict({"prompt": ["-"]}),
+        model=model, args=arguments(settings, tmp_path / "checkpoints"), processing_class=tiny_tokenizer(), train_dataset=Dataset.from_dict({"prompt": ["-"]}),
         have=have, keep=lambda _: None, share_prefixes=settings.share_prefixes, token_budget=settings.token_budget,
     )  # fmt: skip
 

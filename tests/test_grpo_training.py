@@ -74,7 +74,7 @@ def without_time(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def written(out: Path) -> dict[str, Any]:
     """All that a training's outcome is, without clocks."""
-    files = {str(p.relative_to(out)): p.read_bytes() for pattern in ("rollouts/*", "rewards/*", "held_out/*", "capability.jsonl") for p in sorted(out.glob(pattern))}
+    files = {str(p.relative_to(out)): p.read_bytes() for pattern in ("rollouts/*", "rewards/*", "held_out/*", "capability.jsonl") for p in sorted(out.glob(pattern)) if not p.name.startswith(".")}
     return {**files, "log": without_time(read_log(out / "log.jsonl"))}
 
 
@@ -178,7 +178,7 @@ def test_the_initial_policy_can_be_the_partner(policy: Path, tmp_path: Path) -> 
     assert done.rows[0]["rollouts"] == 4 and not list((tmp_path / "calls").glob("step*"))
 
 
-@pytest.mark.parametrize("ablation", ["legacy", "deficit_only", "zpd_only", "static"])
+@pytest.mark.parametrize("ablation", ["legacy", "deficit_only", "zpd_only"])
 def test_an_ablation_is_one_setting(ablation: Any, policy: Path, systems: Path, tmp_path: Path) -> None:
     write_reward_settings(tmp_path / "reward.json", RewardSettings(ablation=ablation))
     out = tmp_path / "out"
@@ -189,7 +189,13 @@ def test_an_ablation_is_one_setting(ablation: Any, policy: Path, systems: Path, 
         assert frame["reward"].to_list() == frame["legacy"].to_list()
     else:
         assert frame["adaptive"].to_list() != frame["legacy"].to_list()
-    assert (theta[0] == theta[2]) == (ablation == "static")
+    assert theta[0] != theta[2]
+
+
+def test_weights_that_stay_want_a_beginning(policy: Path, systems: Path, tmp_path: Path) -> None:
+    write_reward_settings(tmp_path / "reward.json", RewardSettings(ablation="static"))
+    with pytest.raises(TrainingError, match="--capability-from"):
+        train(settings_of(policy, tmp_path / "out", reward=tmp_path / "reward.json"), silent, files=Files(systems=systems))
 
 
 def test_an_alarm_can_end_the_training(policy: Path, systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

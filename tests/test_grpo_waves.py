@@ -34,8 +34,8 @@ from anthrolab.training.tokens import render
 from tests.policy_for_tests import partner
 
 pytest.importorskip("transformers")
-from anthrolab.training.chat_template import with_chat_template  # noqa: E402
-from tests.training_for_tests import tiny_tokenizer  # noqa: E402
+from anthrolab.training.chat_template import with_chat_template
+from tests.training_for_tests import tiny_tokenizer
 
 LIBRARY, RUBRIC = load_library(default_cards_dir()), load_rubric()
 DIMENSIONS = Dimensions.of(RUBRIC)

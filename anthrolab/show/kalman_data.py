@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from anthrolab.training.checkpoints import read_log
-from anthrolab.training.grpo.files import Folder, read_manifest
+from anthrolab.training.grpo.files import Folder
+from anthrolab.training.manifest import read_manifest
 from anthrolab.training.reward.batch import Floats
 from anthrolab.training.reward.log import read_rewards
 from anthrolab.training.reward.settings import RewardSettings
@@ -40,7 +41,7 @@ def read_trajectory(folder: Path, name: str = "") -> Trajectory:
     files = Folder(folder)
     if not files.capability.exists():
         raise TrainingError(f"{files.capability}: no such file; name the folder of a GRPO training (anthrolab grpo train)")
-    reward = read_manifest(files).get("reward")
+    reward = read_manifest(files.manifest).get("reward")
     if not isinstance(reward, dict):
         raise TrainingError(f"{files.manifest}: holds no reward settings; name the folder of a GRPO training (anthrolab grpo train)")
     rows = read_log(files.capability)

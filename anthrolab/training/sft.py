@@ -1,6 +1,5 @@
 """A supervised fine-tuning from settings to an adapter: gates first, then steps, resumable at each checkpoint."""
 
-import json
 import shutil
 import time
 from dataclasses import dataclass, replace
@@ -8,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from anthrolab.files import only_one, read_text, write_atomic
+from anthrolab.files import only_one
 from anthrolab.training import tree_attention
 from anthrolab.training.chat_template import stop_ids
 from anthrolab.training.checkpoints import cut_log, is_last, last_checkpoint, read_log, step_of
@@ -16,6 +15,7 @@ from anthrolab.training.data import Data, encode_all, read_data
 from anthrolab.training.dense import base_identity, load_model, load_tokenizer
 from anthrolab.training.heavy import dtype_of, load_torch, load_unsloth
 from anthrolab.training.loss import completion_loss
+from anthrolab.training.manifest import check_same, read_manifest, write_manifest
 from anthrolab.training.model_gates import overfit_gate, scores_gate, to_device
 from anthrolab.training.preflight import Preflight, token_gates
 from anthrolab.training.settings import SFTSettings, TrainingError
@@ -97,7 +97,7 @@ def _train(settings: SFTSettings, say: Say) -> Trained:
         once = sum(e.length for e in encoded)
         say(f"{len(encoded)} samples in {len(batches)} forward passes: {batches.tokens()} tokens an epoch instead of {once}")
         trainer = make_trainer(model, tokenizer, batches, settings, out / "checkpoints", [log_callback(log, say)])
-    write_atomic(out / "manifest.json", _json(manifest))  # not before the gates have passed: their advice holds for this folder
+    write_manifest(out / "manifest.json", manifest)  # not before the gates have passed: their advice holds for this folder
     if checkpoint and is_last(checkpoint):
         trainer._load_from_checkpoint(str(checkpoint))  # train() would go one step further
     else:
@@ -108,7 +108,7 @@ def _train(settings: SFTSettings, say: Say) -> Trained:
     rows = read_log(log)
     steps = {"steps": len(rows), "training_seconds": round(sum(row["seconds"] for row in rows), 1), "tokens": rows[-1]["tokens"] if rows else 0}
     manifest |= {**losses, **steps, "last_command_seconds": round(time.monotonic() - began, 1), "finished": True}
-    write_atomic(out / "manifest.json", _json(manifest))
+    write_manifest(out / "manifest.json", manifest)
     say(f"trained in {duration(steps['training_seconds'])}: {out / 'tuned'}")
     return Trained(out, out / "tuned", rows, manifest)
 
@@ -170,20 +170,12 @@ def _begin(settings: SFTSettings, data: Data, anew: bool) -> dict[str, Any]:
         "data": data.hashes,
         "samples": {"train": len(data.train), "held_out": len(data.held_out)},
     }
-    manifest: dict[str, Any]
-    if not path.exists() and not anew:
+    manifest = read_manifest(path)
+    if not manifest and not anew:
         raise TrainingError(f"{path}: is missing, though there are checkpoints; give another folder with --out")
-    manifest = json.loads(read_text(path)) if path.exists() else {}
     if anew and "finished" not in manifest:
         return {**fresh, "dtype": dtype_of(settings), "versions": library_versions()}
-    for part, now in fresh.items():
-        if manifest.get(part) != now:
-            then = manifest.get(part)
-            where = part
-            if isinstance(now, dict) and isinstance(then, dict):
-                name = next(n for n in now if then.get(n) != now[n])
-                where, then, now = f"{part}.{name}", then.get(name), now[name]
-            raise TrainingError(f"{settings.out}: was begun with {where} = {then!r} and not {now!r}; give another folder with --out, or go on with the same")
+    check_same(settings.out, manifest, fresh)
     return manifest
 
 
@@ -207,7 +199,3 @@ def _version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"

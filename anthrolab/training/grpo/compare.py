@@ -12,9 +12,10 @@ from typing import Any
 import polars as pl
 
 from anthrolab.loop.paired import LEAST_BINDINGS, LEVEL, Outcome, Quantity, Verdict, compare, holm, verdict_of
-from anthrolab.training.grpo.files import Folder, read_manifest
+from anthrolab.training.grpo.files import Folder
 from anthrolab.training.grpo.held_out import read_held_out
 from anthrolab.training.grpo.settings import INITIAL
+from anthrolab.training.manifest import read_manifest
 from anthrolab.training.settings import TrainingError
 
 SAME = ("judge", "partner", "rubric", "cards", "prompts", "skills")
@@ -74,7 +75,7 @@ class Comparison:
 
 def manifest_of(folder: Path) -> dict[str, Any]:
     """The manifest of a training; TrainingError where the folder is none."""
-    manifest = read_manifest(Folder(folder))
+    manifest = read_manifest(Folder(folder).manifest)
     if not isinstance(manifest.get("settings"), dict):
         raise TrainingError(f"{folder}: holds no training (no manifest.json with settings); give the folder of `anthrolab grpo train`")
     return manifest

@@ -1,6 +1,7 @@
 """What a training keeps of each step: rollouts with their tokens, so that nothing is played or judged twice."""
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from anthrolab.bench.cases import Case
-from anthrolab.files import append_line, read_text, whole_lines, write_atomic
+from anthrolab.files import append_line, whole_lines, write_atomic
 from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.training.checkpoints import read_log
 from anthrolab.training.grpo.rollout import Decision, Rollout
@@ -70,6 +71,13 @@ class Folder:
     def held_out_rollouts(self, step: int) -> Path:
         return self.path / "held_out" / f"{step:04d}.jsonl"
 
+    def forget_steps(self) -> None:
+        """Remove what was played and judged; replies that were paid for stay in `calls`."""
+        for name in ("rollouts", "rewards", "timeline", "held_out"):
+            shutil.rmtree(self.path / name, ignore_errors=True)
+        for path in (self.log, self.capability, self.alarms):
+            path.unlink(missing_ok=True)
+
 
 def write_rollouts(path: Path, had: Had, dimensions: Dimensions) -> None:
     """One rollout a line: the record, the tokens of every decision, and the judgement. Whole or not at all."""
@@ -129,16 +137,3 @@ def capability_at(path: Path, step: int) -> Capability:
         if row["step"] == step:
             return Capability.from_json(json.dumps({"theta": row["theta"], "P": row["P"]}))
     raise TrainingError(f"{path}: has no row of step {step}; put the file back, or give another folder with --out")
-
-
-def read_manifest(folder: Folder) -> dict[str, Any]:
-    """The manifest, empty if there is none; TrainingError if it is damaged."""
-    if not folder.manifest.exists():
-        return {}
-    try:
-        found = json.loads(read_text(folder.manifest))
-        if not isinstance(found, dict):
-            raise ValueError("it holds no fields")
-    except ValueError as e:
-        raise TrainingError(f"{folder.manifest}: not valid JSON ({e}); put it back, or give another folder with --out") from e
-    return found

@@ -4,6 +4,7 @@ import json
 import math
 import time
 from dataclasses import asdict, dataclass, field
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -57,12 +58,11 @@ def log_callback(folder: Folder, facts: StepFacts, watch: WatchSettings, say: Sa
 
     class Log(TrainerCallback):
         def __init__(self) -> None:
-            self.began = self.first = time.monotonic()
-            self.first_step = 0
+            self.began = time.monotonic()
+            self.took: list[float] = []
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            self.began = self.first = time.monotonic()
-            self.first_step = state.global_step
+            self.began = time.monotonic()
 
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             facts.learnt()
@@ -83,16 +83,16 @@ def log_callback(folder: Folder, facts: StepFacts, watch: WatchSettings, say: Sa
             append_line(folder.log, json.dumps(row))
             facts.timeline.write(folder.timeline(state.global_step))
             give_back_memory()
-            self._say(row, state, now)
+            self.took.append(row["seconds"])
+            self._say(row, state)
             self._watch(state, control)
 
-        def _say(self, row: dict[str, Any], state: Any, now: float) -> None:
-            done = state.global_step - self.first_step
+        def _say(self, row: dict[str, Any], state: Any) -> None:
             left = state.max_steps - state.global_step
             reward = "no reward" if row["reward"] is None else f"reward {row['reward']:.4f}"
             cost = "" if not row["cost"] else f", {row['cost']:.4f} USD so far, about {row['cost'] / state.global_step * left:.4f} to come"
             said = f"{row['invalid']} of {row['rollouts']} invalid, {row['messages'] or 0:.1f} messages a dialogue, {row['flat_groups']} of {row['groups']} groups flat"
-            say(f"step {state.global_step} of {state.max_steps}: {reward}, {said}; {row['seconds']:.1f} s, about {duration((now - self.first) / max(1, done) * left)} left{cost}")
+            say(f"step {state.global_step} of {state.max_steps}: {reward}, {said}; {row['seconds']:.1f} s, about {duration(median(self.took) * left)} left{cost}")  # a look at held-out cases makes a step long
 
         def _watch(self, state: Any, control: Any) -> None:
             known = {(a["step"], a["quantity"]) for a in read_log(folder.alarms)}

@@ -1,4 +1,4 @@
-"""Sampling with transformers: a wave's prompts go group by group, and what they share is read once.
+"""Sampling with transformers: a wave's prompts go group by group, and what a group shares is read once.
 
 All prompts of a group begin with the same system text. Its keys and values are kept, shifted under each row so that every
 row ends at the same place; the model then reads only the rest of each prompt. On two cores that is a third of the work.
@@ -46,9 +46,7 @@ class TransformersSampler:
         """One reply a prompt, in order (see `Sampler`)."""
         import torch
 
-        groups: dict[str, list[int]] = {}
-        for i, prompt in enumerate(prompts):
-            groups.setdefault(prompt.group, []).append(i)
+        batches = _batches(prompts)
         found: list[Sampled | None] = [None] * len(prompts)
         devices = [self.model.device] if self.model.device.type == "cuda" else []
         was = self.model.training
@@ -56,15 +54,15 @@ class TransformersSampler:
         try:
             with torch.no_grad(), torch.random.fork_rng(devices=devices):
                 torch.manual_seed(seed)
-                for group, rows in groups.items():
+                for batch, rows in batches.items():
                     with speaking(self.model, prompts[rows[0]].whose):
-                        for row, reply in zip(rows, self._group(group, [prompts[i].ids for i in rows]), strict=True):
+                        for row, reply in zip(rows, self._draw(batch, [prompts[i].ids for i in rows]), strict=True):
                             found[row] = reply
         finally:
             self.model.train(was)
         return [reply for reply in found if reply is not None]
 
-    def _group(self, group: str, prompts: list[tuple[int, ...]]) -> list[Sampled]:
+    def _draw(self, group: str, prompts: list[tuple[int, ...]]) -> list[Sampled]:
         import torch
         from transformers import GenerationConfig
 
@@ -139,6 +137,18 @@ def speaking(model: Any, whose: Whose) -> Iterator[None]:
         yield
     finally:
         model.set_adapter("default")
+
+
+def _batches(prompts: Sequence[Prompt]) -> dict[str, list[int]]:
+    """What is drawn together: a group each, and all that are alone in theirs (held-out cases) in one batch."""
+    groups: dict[str, list[int]] = {}
+    for i, prompt in enumerate(prompts):
+        groups.setdefault(prompt.group, []).append(i)
+    batches: dict[str, list[int]] = {}
+    for group, rows in groups.items():
+        name = group if len(rows) > 1 else f"alone/{prompts[rows[0]].whose}"
+        batches.setdefault(name, []).extend(rows)
+    return batches
 
 
 def _reply(ids: list[int], stops: Sequence[int]) -> Sampled:

@@ -7,10 +7,12 @@ gradient is A(D) times the sum over its tokens. Everything that is private of TR
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from anthrolab.training.grpo.logps import tree_log_probs
 from anthrolab.training.grpo.rollout import Decision, Prompt, Sampled
+from anthrolab.training.grpo.settings import GRPOSettings
 from anthrolab.training.prefix_tree import PrefixTree
 from anthrolab.training.tokens import Encoded
 
@@ -131,10 +133,37 @@ def trainer_class() -> type[Any]:
             super()._save_checkpoint(model, trial)
             self.keep(f"{self.args.output_dir}/checkpoint-{self.state.global_step}")
 
+        def _load_from_checkpoint(self, checkpoint: str, model: Any = None) -> None:
+            """The trained adapter of a checkpoint. (transformers sees the folder of "ref" beside it and would load that one alone.)"""
+            own = self.accelerator.unwrap_model(model or self.model)
+            if "default" not in getattr(own, "peft_config", {}):
+                super()._load_from_checkpoint(checkpoint, model)
+                return
+            own.load_adapter(checkpoint, "default", is_trainable=True)
+            own.set_adapter("default")
+
         def create_model_card(self, *args: Any, **kwargs: Any) -> None:
             """None: a card that nobody wrote says nothing."""
 
     return DialogueGRPOTrainer
+
+
+def arguments(s: GRPOSettings, checkpoints: Path) -> Any:
+    """What TRL is told. One "sample" of its dataset stands for a dialogue, and means nothing."""
+    import torch
+    from trl.trainer.grpo_config import GRPOConfig
+
+    vllm: dict[str, Any] = {}
+    if s.backend != "transformers":
+        vllm = {"use_vllm": True, "vllm_mode": "server" if s.backend == "vllm_server" else "colocate", "vllm_server_base_url": s.vllm_url, "vllm_max_model_length": s.max_length}
+    return GRPOConfig(
+        output_dir=str(checkpoints), per_device_train_batch_size=s.rollouts, gradient_accumulation_steps=1, steps_per_generation=1,
+        num_generations=s.group, num_iterations=s.iterations, max_completion_length=s.max_new_tokens, temperature=s.temperature, top_p=1.0, top_k=0,
+        beta=s.beta, epsilon=s.clip, loss_type="dapo", learning_rate=s.learning_rate, lr_scheduler_type="constant_with_warmup", warmup_steps=s.warmup,
+        weight_decay=0.0, max_grad_norm=1.0, max_steps=s.steps, seed=s.seed, use_cpu=not torch.cuda.is_available(), bf16=False,
+        gradient_checkpointing=False, remove_unused_columns=False, ignore_data_skip=True, logging_steps=1, logging_nan_inf_filter=False,
+        save_strategy="steps", save_steps=s.save_steps, save_total_limit=2, report_to=[], disable_tqdm=True, dataloader_pin_memory=False, **vllm,
+    )  # fmt: skip
 
 
 def _take(batch: dict[str, Any], rows: list[int]) -> dict[str, Any]:
