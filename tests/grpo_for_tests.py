@@ -18,9 +18,10 @@ from anthrolab.runtime.dialogue import Ask, Decision, Dialogue, Message, Partici
 from anthrolab.training.grpo.files import Folder, Had, add_capability, capability_row, write_rollouts
 from anthrolab.training.grpo.held_out import TYPES
 from anthrolab.training.grpo.rollout import Decision as Choice
-from anthrolab.training.grpo.rollout import Rollout, flat_groups, group_advantages
+from anthrolab.training.grpo.rollout import Rollout
 from anthrolab.training.grpo.settings import GRPOSettings
 from anthrolab.training.grpo.watch import watched
+from anthrolab.training.reward.advantages import flat_groups, group_advantages
 from anthrolab.training.reward.batch import Batch, Dimensions, Floats
 from anthrolab.training.reward.capability import Capability
 from anthrolab.training.reward.log import RewardRow, rewards_path, write_rewards

@@ -25,12 +25,12 @@ from anthrolab.runtime.dialogue import Dialogue  # noqa: E402
 from anthrolab.sync import Background  # noqa: E402
 from anthrolab.training.grpo.episodes import Episodes  # noqa: E402
 from anthrolab.training.grpo.policy import load_policy, load_policy_tokenizer, origin_of  # noqa: E402
-from anthrolab.training.grpo.rollout import group_advantages  # noqa: E402
 from anthrolab.training.grpo.sampler import TransformersSampler  # noqa: E402
 from anthrolab.training.grpo.timeline import Timeline  # noqa: E402
 from anthrolab.training.grpo.trainer import Rows, arguments, trainer_class  # noqa: E402
 from anthrolab.training.grpo.voice import Voice  # noqa: E402
 from anthrolab.training.heavy import load_torch  # noqa: E402
+from anthrolab.training.reward.advantages import group_advantages  # noqa: E402
 from anthrolab.training.reward.service import Judged  # noqa: E402
 from tests.grpo_command import settings_of  # noqa: E402
 from tests.policy_for_tests import CASE, partner, speaking_policy  # noqa: E402

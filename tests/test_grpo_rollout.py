@@ -12,7 +12,7 @@ from anthrolab.bench.cases import select_cases
 from anthrolab.cards.library import default_cards_dir, load_library
 from anthrolab.loop.sft.samples import pair_of
 from anthrolab.training.grpo.plan import cases_of_step, split_cases
-from anthrolab.training.grpo.rollout import flat_groups, group_advantages
+from anthrolab.training.reward.advantages import flat_groups, group_advantages
 from anthrolab.training.settings import TrainingError
 
 LIBRARY = load_library(default_cards_dir())

@@ -11,11 +11,12 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
 from anthrolab.training import tree_attention  # noqa: E402
-from anthrolab.training.grpo.rollout import Decision, Prompt, group_advantages  # noqa: E402
+from anthrolab.training.grpo.rollout import Decision, Prompt  # noqa: E402
 from anthrolab.training.grpo.sampler import TransformersSampler, speaking  # noqa: E402
 from anthrolab.training.grpo.settings import GRPOSettings  # noqa: E402
 from anthrolab.training.grpo.trainer import Rows, _pieces, arguments, trainer_class  # noqa: E402
 from anthrolab.training.heavy import load_torch  # noqa: E402
+from anthrolab.training.reward.advantages import group_advantages  # noqa: E402
 from tests.training_for_tests import tiny_base, tiny_tokenizer  # noqa: E402
 
 TEMPERATURE = 0.7

@@ -23,7 +23,6 @@ from anthrolab.show.notebooks import run_notebooks
 from anthrolab.show.reward_weights import RewardWeights, reward_weights
 from anthrolab.show.reward_weights_dialogues import JudgedDialogues, NoDialoguesError, open_capabilities, open_dialogues
 from anthrolab.show.reward_weights_effect import (
-    STD_EPSILON,
     advantages,
     best_changed,
     effect,
@@ -35,6 +34,7 @@ from anthrolab.show.reward_weights_effect import (
 from anthrolab.show.reward_weights_page import axes, frames_html, write_weights_page
 from anthrolab.show.reward_weights_presets import PRESETS, knobs, values_of, with_values
 from anthrolab.show.reward_weights_view import PARTS, Chosen, view
+from anthrolab.training.reward.advantages import STD_EPSILON
 from anthrolab.training.reward.batch import Batch, Dimensions
 from anthrolab.training.reward.reward import rewards
 from anthrolab.training.reward.settings import PAPER, RewardSettings, read_reward_settings, write_reward_settings

@@ -6,14 +6,13 @@ from functools import cached_property
 import numpy as np
 
 from anthrolab.show.reward_weights_dialogues import JudgedDialogues, Rows
+from anthrolab.training.reward.advantages import group_advantages
 from anthrolab.training.reward.batch import Dimensions, Floats
 from anthrolab.training.reward.reward import Rewards, adaptive_weights, rewards
 from anthrolab.training.reward.settings import PAPER, RewardSettings
 
 ADAPTIVE_ONLY = ("p", "epsilon", "sigma")
 """The settings that move nothing but the adaptive part of the reward."""
-STD_EPSILON = 1e-4
-"""Keeps an advantage finite in a group of equal rewards; TRL's value."""
 _DIGITS = 12
 
 
@@ -124,13 +123,7 @@ def advantages(reward: Floats, number: Rows) -> Floats:
     >>> advantages(np.array([1.0, 0.0, 0.5, np.nan]), np.array([0, 0, 1, 1])).round(2)
     array([ 0.71, -0.71,  0.  ,   nan])
     """
-    known = ~np.isnan(reward)
-    count = np.bincount(number, known).clip(1)
-    away = np.where(known, reward - (np.bincount(number, np.where(known, reward, 0.0)) / count)[number], np.nan)
-    away = np.where(np.abs(away) < 10.0**-_DIGITS, 0.0, away)
-    spread = np.sqrt(np.bincount(number, np.where(known, away, 0.0) ** 2) / (count - 1).clip(1))
-    found: Floats = away / (spread + STD_EPSILON)[number]
-    return found
+    return np.where(np.isnan(reward), np.nan, group_advantages(np.round(reward, _DIGITS), number))
 
 
 def best_changed(before: Floats, now: Floats, number: Rows) -> tuple[int, int]:

@@ -105,7 +105,7 @@ def read_rollouts(path: Path, dimensions: Dimensions) -> Had:
             had.append((rollout, Judged.of_row(row["judged"], dimensions) if row["judged"] else None))
         except (ValueError, KeyError, TypeError, ValidationError) as e:
             said = str(e).splitlines()[0]
-            raise TrainingError(f"{path}: line {number}: no rollout ({said}); remove the file, and the step is played anew") from e
+            raise TrainingError(f"{path}: line {number}: no rollout ({said}); put the file back (of a step that was not learnt from yet, remove it: the step is played anew)") from e
     return had
 
 

@@ -28,7 +28,7 @@ class StepFacts:
     timeline: Timeline = field(default_factory=Timeline)
     learning_since: float = 0.0
 
-    def of_step(self, step: int, had: Had, reward: Floats, flat: tuple[int, int], timeline: Timeline, cost: float | None, judge: str) -> None:
+    def of_step(self, step: int, had: Had, reward: Floats, flat: tuple[int, int], timeline: Timeline, cost: float | None, judge: str, held_out_seconds: float) -> None:
         """The step's rollouts and rewards, as they stand in the log. cost: USD, all that the training has cost so far."""
         known = reward[~np.isnan(reward)]
         judged = [j for _, j in had if j is not None]
@@ -40,6 +40,7 @@ class StepFacts:
             "rollouts": len(had), "no_reward": len(had) - len(known), "invalid": sum(j.status == "invalid" for j in judged),
             "groups": flat[1], "flat_groups": flat[0], "decisions": sum(len(r.decisions) for r, _ in had), "tokens": sum(r.tokens for r, _ in had),
             **watched(dialogues, violations), "rules_score": float(np.mean(by_rules)) if by_rules else None, "cost": cost,
+            "held_out_seconds": held_out_seconds,
         }  # fmt: skip
         self.timeline, self.learning_since = timeline, time.monotonic()
 
@@ -58,11 +59,7 @@ def log_callback(folder: Folder, facts: StepFacts, watch: WatchSettings, say: Sa
 
     class Log(TrainerCallback):
         def __init__(self) -> None:
-            self.began = time.monotonic()
             self.took: list[float] = []
-
-        def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            self.began = time.monotonic()
 
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             facts.learnt()
@@ -76,10 +73,8 @@ def log_callback(folder: Folder, facts: StepFacts, watch: WatchSettings, say: Sa
                         f"{folder.path}: step {state.global_step}: {name} is {float(logs[name])}, so nothing is learnt any more; "
                         "lower learning_rate, or set dtype to float32, and give another folder with --out"
                     )
-            now = time.monotonic()
             told = {name: float(logs[name]) if name in logs else None for name in ("loss", "kl", "entropy", "grad_norm", "learning_rate")}
-            row = {**facts.row, "step": state.global_step, **told, "seconds": round(now - self.began, 3)}
-            self.began = now
+            row = {**facts.row, "step": state.global_step, **told, "seconds": round(facts.timeline.seconds, 3)}
             append_line(folder.log, json.dumps(row))
             facts.timeline.write(folder.timeline(state.global_step))
             give_back_memory()
@@ -92,7 +87,7 @@ def log_callback(folder: Folder, facts: StepFacts, watch: WatchSettings, say: Sa
             reward = "no reward" if row["reward"] is None else f"reward {row['reward']:.4f}"
             cost = "" if not row["cost"] else f", {row['cost']:.4f} USD so far, about {row['cost'] / state.global_step * left:.4f} to come"
             said = f"{row['invalid']} of {row['rollouts']} invalid, {row['messages'] or 0:.1f} messages a dialogue, {row['flat_groups']} of {row['groups']} groups flat"
-            say(f"step {state.global_step} of {state.max_steps}: {reward}, {said}; {row['seconds']:.1f} s, about {duration(median(self.took) * left)} left{cost}")  # a look at held-out cases makes a step long
+            say(f"step {state.global_step} of {state.max_steps}: {reward}, {said}; {row['seconds']:.1f} s, about {duration(median(self.took) * left)} left{cost}")
 
         def _watch(self, state: Any, control: Any) -> None:
             known = {(a["step"], a["quantity"]) for a in read_log(folder.alarms)}

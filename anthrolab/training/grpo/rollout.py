@@ -4,9 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from anthrolab.bench.cases import Case
 from anthrolab.runtime.dialogue import Dialogue
 
@@ -66,34 +63,3 @@ class Rollout:
     def tokens(self) -> int:
         """Tokens that the loss is over."""
         return sum(len(d.completion) for d in self.decisions)
-
-
-def group_advantages(rewards: npt.ArrayLike, groups: Sequence[str], *, scale: bool = True, eps: float = 1e-4) -> npt.NDArray[np.float64]:
-    """A = (R - mean of its group) / (standard deviation of its group + eps), (n,); without `scale` not divided.
-
-    rewards: (n,), nan where there is none: such a rollout is in no baseline and has advantage 0. So has a group with fewer
-    than two rewards. Groups need a name of their own even where a case stands twice in a batch.
-
-    >>> group_advantages([1.0, 0.0, float("nan"), 0.5], ["a", "a", "a", "b"]).round(3)
-    array([ 0.707, -0.707,  0.   ,  0.   ])
-    """
-    values = np.asarray(rewards, dtype=np.float64)
-    names = np.asarray(groups)
-    found = np.zeros(len(values))
-    for name in dict.fromkeys(groups):
-        rows = np.flatnonzero((names == name) & ~np.isnan(values))
-        if len(rows) < 2:
-            continue
-        apart = values[rows] - values[rows].mean()
-        found[rows] = apart / (values[rows].std(ddof=1) + eps) if scale else apart
-    return found
-
-
-def flat_groups(rewards: npt.ArrayLike, groups: Sequence[str], least: float = 1e-9) -> tuple[int, int]:
-    """How many groups teach nothing because their rewards do not differ (or fewer than two are there), of how many."""
-    values, names = np.asarray(rewards, dtype=np.float64), np.asarray(groups)
-    flat = 0
-    for name in dict.fromkeys(groups):
-        own = values[(names == name) & ~np.isnan(values)]
-        flat += len(own) < 2 or float(np.ptp(own)) <= least
-    return flat, len(dict.fromkeys(groups))

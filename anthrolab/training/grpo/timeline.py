@@ -12,6 +12,9 @@ from anthrolab.files import whole_lines, write_atomic
 
 Kind = Literal["generate", "partner", "judge", "reward", "train"]
 
+PLAYING: tuple[Kind, ...] = ("generate", "partner", "judge")
+"""The part of a step that is on disk once its rollouts are."""
+
 
 @dataclass(frozen=True)
 class Span:
@@ -38,6 +41,16 @@ class Timeline:
             yield
         finally:
             self.spans.append(Span(kind, of, round(start, 4), round(time.monotonic() - self.began, 4)))
+
+    @property
+    def seconds(self) -> float:
+        """How long the step took so far: to the end of its last span."""
+        return max((span.end for span in self.spans), default=0.0)
+
+    @classmethod
+    def resumed(cls, spans: list[Span]) -> "Timeline":
+        """Goes on where these spans ended: what lay between is no part of the step."""
+        return cls(spans, time.monotonic() - max((span.end for span in spans), default=0.0))
 
     def write(self, path: Path) -> None:
         """One span a line."""

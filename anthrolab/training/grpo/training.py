@@ -34,14 +34,15 @@ from anthrolab.training.grpo.held_out import is_due, write_held_out
 from anthrolab.training.grpo.log import StepFacts, log_callback
 from anthrolab.training.grpo.plan import cases_of_step, split_cases
 from anthrolab.training.grpo.policy import Origin, load_policy, load_policy_tokenizer, origin_of
-from anthrolab.training.grpo.rollout import Sampler, flat_groups, group_advantages
+from anthrolab.training.grpo.rollout import Sampler
 from anthrolab.training.grpo.settings import GRPOSettings
-from anthrolab.training.grpo.timeline import Timeline
+from anthrolab.training.grpo.timeline import PLAYING, Timeline, read_timeline
 from anthrolab.training.grpo.trainer import Rows, arguments, trainer_class
 from anthrolab.training.grpo.voice import Voice
 from anthrolab.training.heavy import dtype_of, load_torch
 from anthrolab.training.manifest import check_same, read_manifest, same, write_manifest
 from anthrolab.training.preflight import Preflight
+from anthrolab.training.reward.advantages import flat_groups, group_advantages
 from anthrolab.training.reward.batch import Dimensions
 from anthrolab.training.reward.capability import Capability
 from anthrolab.training.reward.ledger import initial_scores
@@ -107,7 +108,7 @@ class Training:
         dimensions = Dimensions.of(rubric, reward.rho)
         scores = None if settings.capability_from is None else initial_scores(settings.capability_from, settings.judge)
         if reward.ablation == "static" and scores is None:
-            raise TrainingError("reward.ablation: static keeps theta where it began, and nothing says where that is; give a judged run of the policy with --capability-from")
+            raise TrainingError("reward.ablation: static keeps theta where it began, and nothing says where that is; give a judged run of the policy as capability_from (--capability-from)")
         state = State.of(None if settings.skills is None else Path(settings.skills), files.cards, {}, "rules", systems)
         cases, held_out = split_cases(library, settings.cases, settings.held_out_cases)
         origin, folder = origin_of(settings.policy), Folder(settings.out)
@@ -215,7 +216,7 @@ class Training:
             return Preflight()
         self.say("playing the first step's dialogues, for the gates")
         write_manifest(self.folder.manifest, self.manifest)  # what the dialogues are played with
-        had = self._rollouts(1, Timeline())
+        had, _ = self._rollouts(1)
         assert self._episodes is not None
         voice, model = self._episodes.voice, self._trainer.accelerator.unwrap_model(self._trainer.model)
         seen = gates.template_gates(voice.tokenizer, had, self.settings)
@@ -240,13 +241,12 @@ class Training:
             self._trainer._load_from_checkpoint(str(self._checkpoint))  # train() would go one step further
         else:
             self._trainer.train(resume_from_checkpoint=str(self._checkpoint) if self._checkpoint else None)
-        self._look_at_held_out(self._trainer.state.global_step or done, last=True)
+        self.manifest["last_held_out_seconds"] = self._look_at_held_out(self._trainer.state.global_step or done, last=True)
 
     def have(self, step: int) -> Rows:
         """The training rows of a step: play, judge, reward, observe; everything is on disk before it is learnt from."""
-        self._look_at_held_out(step - 1)
-        timeline = Timeline()
-        had = self._rollouts(step, timeline)
+        held_out_seconds = self._look_at_held_out(step - 1)
+        had, timeline = self._rollouts(step)
         with timeline.span("reward", f"step {step}"):
             batch = batch_of([judged for _, judged in had], self.dimensions)
             found = rewards(batch, self.capability.theta, self.dimensions, self.reward)
@@ -260,7 +260,7 @@ class Training:
         write_rewards(rewards_path(self.folder.rewards, step), step, rows, self.dimensions, batch, found, self.capability.theta, advantages)
         add_capability(self.folder.capability, capability_row(step, after, seen))
         self.capability = after
-        self.facts.of_step(step, had, found.reward, flat_groups(found.reward, groups), timeline, self._spent(), self.settings.judge)
+        self.facts.of_step(step, had, found.reward, flat_groups(found.reward, groups), timeline, self._spent(), self.settings.judge, held_out_seconds)
         pairs = [(d, float(a)) for (r, _), a in zip(had, advantages, strict=True) for d in r.decisions if d.completion]
         learning = [(d, a) for d, a in pairs if a or self.settings.beta]  # without a KL term a row of advantage 0 teaches nothing
         return Rows([d for d, _ in learning], [a for _, a in learning], sum(len(d.completion) for d, _ in pairs))
@@ -274,22 +274,26 @@ class Training:
         rows = read_log(self.folder.log)
         self.manifest |= {
             "steps": len(rows), "steps_wanted": self.settings.steps, "alarms": read_log(self.folder.alarms),
-            "training_seconds": round(sum(row["seconds"] for row in rows), 1), "last_command_seconds": round(time.monotonic() - self._began, 1), "finished": True,
+            "training_seconds": round(sum(row["seconds"] for row in rows), 1),
+            "held_out_seconds": round(sum(row["held_out_seconds"] for row in rows) + self.manifest.pop("last_held_out_seconds"), 1), "last_command_seconds": round(time.monotonic() - self._began, 1), "finished": True,
         }  # fmt: skip
         keep_tuned(self._trainer.accelerator.unwrap_model(self._trainer.model), self._trainer.processing_class, self.folder.path / "tuned")
         write_manifest(self.folder.manifest, self.manifest)
         self.say(f"trained in {duration(self.manifest['training_seconds'])}: {self.folder.path / 'tuned'}")
         return Trained(self.folder.path, self.folder.path / "tuned", rows, self.manifest)
 
-    def _rollouts(self, step: int, timeline: Timeline) -> Had:
-        """The step's rollouts: those on disk, or played now."""
+    def _rollouts(self, step: int) -> tuple[Had, Timeline]:
+        """The step's rollouts and how its time went so far: those on disk, or played now."""
         path = self.folder.rollouts(step)
         if path.exists():
-            return read_rollouts(path, self.dimensions)
+            spans = read_timeline(self.folder.timeline(step)) if self.folder.timeline(step).exists() else []
+            return read_rollouts(path, self.dimensions), Timeline.resumed([s for s in spans if s.kind in PLAYING])
+        timeline = Timeline()
         cases = [c for c in cases_of_step(self.cases, step, self.settings.cases_per_step, self.settings.seed) for _ in range(self.settings.group)]
         had = self._play(f"step-{step:04d}", cases, timeline)
+        timeline.write(self.folder.timeline(step))
         write_rollouts(path, had, self.dimensions)
-        return had
+        return had, timeline
 
     def _play(self, name: str, cases: list[Case], timeline: Timeline) -> Had:
         assert self._background is not None and self._episodes is not None
@@ -298,15 +302,18 @@ class Training:
             sampler.forget()
         return self._background.run(self._episodes.have(name, cases, timeline))
 
-    def _look_at_held_out(self, step: int, last: bool = False) -> None:
-        """Have the held-out cases played and judged if it is time (an alarm may end a training early), unless that is on disk."""
+    def _look_at_held_out(self, step: int, last: bool = False) -> float:
+        """Have the held-out cases played and judged if it is time (an alarm may end a training early), unless that is on disk.
+        Returns the seconds that it took."""
         path = self.folder.held_out(step)
         if not self.held_out or path.exists() or not (last or is_due(step, self.settings.steps, self.settings.held_out_every)):
-            return
+            return 0.0
+        began = time.monotonic()
         self.say(f"after step {step}: {len(self.held_out)} held-out cases")
         had = self._play(f"held-out-{step:04d}", self.held_out, Timeline())
         write_rollouts(self.folder.held_out_rollouts(step), had, self.dimensions)
         write_held_out(path, step, had, self.rubric, self.dimensions)
+        return round(time.monotonic() - began, 1)
 
     def _spent(self) -> float | None:
         assert self._episodes is not None

@@ -86,7 +86,7 @@ def read_rewards(folder: Path) -> pl.DataFrame:
         try:
             frame = pl.read_parquet(path.read_bytes())
         except (pl.exceptions.PolarsError, OSError) as e:
-            raise TrainingError(f"{path}: cannot be read ({str(e).splitlines()[0]}); remove it and train on, which writes it again") from e
+            raise TrainingError(f"{path}: cannot be read ({str(e).splitlines()[0]}); put the file back") from e
         if frames and frame.schema != frames[0].schema:
             raise TrainingError(f"{path}: has other columns than the first step's file; keep one training in a folder")
         frames.append(frame)
