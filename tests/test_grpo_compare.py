@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anthrolab.training.grpo.compare import compare_runs, held_out_by_step, outcomes
+from anthrolab.training.grpo.compare import compare_runs, held_out_by_step, least_bindings, outcomes
 from anthrolab.training.settings import TrainingError
 from tests.grpo_for_tests import make_training
 
@@ -58,6 +58,7 @@ def test_two_trainings_are_compared_with_their_beginning_and_with_each_other_as_
     assert [p.score.p for p in found.pairs] == pytest.approx([2 / 64] * 3)  # all six signs alike: two of 64 choices
     assert [p.score.holm for p in found.pairs] == pytest.approx([6 / 64] * 3)  # three comparisons
     assert {p.verdict for p in found.pairs} == {"not told apart"}, "six bindings are too few for three comparisons"
+    assert "With 3 comparisons, corrected for being many, fewer than 7 held-out bindings cannot tell any outcome from chance at the 5% level." in found.notes
 
 
 def test_one_training_alone_is_compared_with_its_beginning(tmp_path: Path) -> None:
@@ -79,6 +80,10 @@ def test_fewer_than_six_bindings_can_tell_nothing_and_that_is_said(tmp_path: Pat
     found = compare_runs([training(tmp_path / "few", {0: [10, 20, 30], 4: [80, 90, 95]})])
     assert found.gained[0].verdict == "too few bindings"
     assert any("fewer than 6 held-out bindings" in note for note in found.notes)
+    assert [least_bindings(n) for n in (1, 2, 3, 5, 11)] == [6, 7, 7, 8, 9]  # 2 / 2^b times n is below 0.05
+    enough = compare_runs([training(tmp_path / "enough", {0: FLAT, 4: plus(10)})])
+    assert not any("bindings cannot tell" in note for note in enough.notes)
+
 
 
 def test_an_invalid_dialogue_is_not_accepted_and_has_no_score_and_one_not_had_has_nothing() -> None:
@@ -139,6 +144,22 @@ def test_another_first_policy_is_said_and_refused_where_it_is_the_partner(tmp_pa
         compare_runs([three, four])
 
 
+def test_every_field_in_which_two_trainings_differ_is_said(tmp_path: Path) -> None:
+    first: dict[str, Any] = {"reward": {"ablation": "full", "p": 1.0}, "cases": ["b1-a", "b2-a"], "capability": {"D1": 0.5, "D2": None}}
+    one, same = training(tmp_path / "one", **first), training(tmp_path / "same", **first)
+    settings_ = {"kind": "chat", "max_messages": 8, "partner": "p", "learning_rate": 1e-5, "seed": 1}
+    two = training(
+        tmp_path / "two", settings=settings_ | {"learning_rate": 0.0001}, reward={"ablation": "legacy", "p": 1.0, "sigma": 0.25},
+        cases=[f"b{i}-a" for i in range(5)], capability={"D1": 0.25, "D2": None},
+    )  # fmt: skip
+    assert not any("differs" in note for note in compare_runs([one, same]).notes)
+    (note,) = [n for n in compare_runs([one, two]).notes if "differs" in n]
+    assert note == (
+        'two differs from one in: settings.learning_rate (null, here 0.0001); settings.seed (null, here 1); reward.ablation ("full", here "legacy"); '
+        'reward.sigma (null, here 0.25); capability.D1 (0.5, here 0.25); cases (["b1-a", "b2-a"], here 5: b0-a to b4-a).'
+    )
+
+
 def test_trainings_with_other_held_out_cases_are_refused_with_the_case(tmp_path: Path) -> None:
     one, two = training(tmp_path / "one"), training(tmp_path / "two", {0: [*FLAT, 1.0], 4: [*FLAT, 1.0]})
     with pytest.raises(TrainingError, match=r"b06-a, sample 0, is in one only"):
@@ -163,7 +184,7 @@ def test_a_folder_that_cannot_be_compared_is_refused_by_name(tmp_path: Path) -> 
     with pytest.raises(TrainingError, match="no held-out cases of step 7; there are: 0, 4"):
         compare_runs([one], step=7)
     (one / "held_out" / "0004.parquet").write_bytes(b"PAR1 cut")
-    with pytest.raises(TrainingError, match=r"0004\.parquet: cannot be read"):
+    with pytest.raises(TrainingError, match=r"0004\.parquet: cannot be read .*restore the file, or make it again from 0004\.jsonl"):
         compare_runs([one])
 
 

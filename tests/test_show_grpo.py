@@ -1,7 +1,7 @@
 """A GRPO training in figures, tables, bubbles and a notebook."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,32 +11,38 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anthrolab.cards.library import default_cards_dir, load_library
+from anthrolab.files import append_line
 from anthrolab.judging.rubric import load_rubric
+from anthrolab.loop.paired import Verdict
 from anthrolab.show.figures import figure_html
 from anthrolab.show.grpo import alarms_table, curves_figure, result_table, steps_table
 from anthrolab.show.grpo_comparison import comparison_figure, comparison_table, quantities_table
 from anthrolab.show.grpo_rollouts import rollouts_html, what_it_was_given
 from anthrolab.show.grpo_settings import settings_of
-from anthrolab.show.grpo_timeline import KINDS, judging_beside_generation, lanes, timeline_figure, waiting_table
+from anthrolab.show.grpo_timeline import KINDS, lanes, timeline_figure, waiting_table
 from anthrolab.show.grpo_view import RolloutView, TrainingView, read_rollouts, read_spans, read_training
 from anthrolab.show.notebooks import NotebookError, run_notebooks
 from anthrolab.show.tables import as_html
 from anthrolab.training.grpo.compare import compare_runs
 from anthrolab.training.grpo.timeline import Span
-from anthrolab.training.grpo.watch import WatchSettings
+from anthrolab.training.grpo.watch import Alarm, WatchSettings, alarms
 from anthrolab.training.settings import TrainingError
 from tests.browser import open_page
 from tests.grpo_for_tests import make_training
 
 BY_HAND = [Span("generate", "wave 1", 0, 4), Span("partner", "d1", 4, 6), Span("generate", "wave 2", 5, 8), Span("judge", "d1", 6, 10),
            Span("judge", "d2", 9, 12), Span("reward", "step 1", 12, 12.5), Span("train", "step 1", 13, 20)]  # fmt: skip
+RAISED = [Alarm(9, "chars", "characters ran off; read <b>some</b>"), Alarm(10, "distinct_2", "pairs ran off")]
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two finished trainings of 12 steps; the messages of the first grow from step 7 on."""
+    """Two finished trainings of 12 steps; the messages of the first grow from step 7 on, and its watch has raised two alarms."""
     root = tmp_path_factory.mktemp("runs")
-    return make_training(root / "full", hacked=True), make_training(root / "legacy", ablation="legacy", gain=0.02, seed=2)
+    first = make_training(root / "full", hacked=True, watch=WatchSettings.of(window=3).model_dump())
+    for alarm in RAISED:
+        append_line(first / "alarms.jsonl", json.dumps(asdict(alarm)))
+    return first, make_training(root / "legacy", ablation="legacy", gain=0.02, seed=2)
 
 
 @pytest.fixture
@@ -96,18 +102,65 @@ def test_the_result_counts_what_had_no_reward_and_says_how_far_it_came(view: Tra
     assert found["Dialogues"] == "96, of which 4 invalid and 3 without a reward"
     assert found["Steps"] == "12, finished"
     rewards = [r["reward"] for r in view.rows]
-    assert found["Mean reward, first and last 5 steps"] == f"{sum(rewards[:5]) / 5:.3f}, {sum(rewards[-5:]) / 5:.3f}"
+    assert found["Mean reward, first and last 3 batches"] == f"{sum(rewards[:3]) / 3:.3f}, {sum(rewards[-3:]) / 3:.3f}"
     short = cells(result_table(replace(view, rows=view.rows[:4])))
-    assert short["Mean reward, first and last 2 steps"] == f"{sum(rewards[:2]) / 2:.3f}, {sum(rewards[2:4]) / 2:.3f}", "the two do not overlap"
+    assert short["Mean reward, first and last 2 batches"] == f"{sum(rewards[:2]) / 2:.3f}, {sum(rewards[2:4]) / 2:.3f}", "the two do not overlap"
     assert "(step 0)" in found["Held-out score"] and "chars (step" in found["Alarms"]
     assert replace(view, manifest=view.manifest | {"steps_wanted": 20}).state == "stopped by the watch before its 20 steps"
     assert replace(view, manifest=view.manifest | {"finished": False}).state == "not finished"
 
 
-def test_alarms_are_raised_with_the_settings_that_are_given(runs: tuple[Path, Path]) -> None:
-    assert alarms_table(read_training(runs[0], WatchSettings.of(least_rise=0.9))).frame["Step"].to_list() == ["no alarm"]
-    late = alarms_table(read_training(runs[0], WatchSettings.of(window=10)))
-    assert late.notes == ["An alarm needs 20 steps; 12 are done."]
+def test_a_finished_training_that_goes_on_and_was_killed_is_not_finished(tmp_path: Path) -> None:
+    run = make_training(tmp_path / "t", steps=3)
+    assert read_training(run).state == "finished"
+    (run / "checkpoints" / "checkpoint-3").mkdir(parents=True)
+    assert read_training(run).state == "finished"
+    (run / "checkpoints" / "checkpoint-4").mkdir()
+    assert read_training(run).state == "not finished: it goes on after its 3 steps"
+    longer = make_training(tmp_path / "u", steps=5)
+    stopped = json.loads((longer / "manifest.json").read_text(encoding="utf-8")) | {"steps": 3, "steps_wanted": 8}
+    (longer / "manifest.json").write_text(json.dumps(stopped), encoding="utf-8")
+    assert read_training(longer).state == "not finished: it goes on after its 3 steps", "an alarm ended it, and it went on"
+
+
+def test_the_alarms_shown_are_those_that_the_training_raised_with_its_own_watch(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    view = read_training(runs[0])
+    assert (view.watch.window, list(view.alarms), view.as_raised) == (3, RAISED, True)
+    table = alarms_table(view)
+    assert table.frame["Step"].to_list() == ["9", "10"] and "&lt;b&gt;some" in as_html(table)
+    quiet = read_training(make_training(tmp_path / "t", steps=2, watch=WatchSettings.of(level=0.01).model_dump()))
+    assert (quiet.watch.level, list(quiet.alarms)) == (0.01, [])
+    (tmp_path / "t" / "alarms.jsonl").write_text('{"step": 1}\n', encoding="utf-8")
+    with pytest.raises(TrainingError, match=r"alarms\.jsonl: a line is no alarm .*restore the file"):
+        read_training(tmp_path / "t")
+
+
+@pytest.mark.parametrize("watch", [{}, {"watch": {"window": 5, "noise": 3.0, "stop": False}}])
+def test_a_log_without_a_watch_of_this_version_is_looked_at_anew_and_that_is_said(tmp_path: Path, watch: dict[str, Any]) -> None:
+    view = read_training(make_training(tmp_path / "t", steps=24, hacked=True, group=2, **watch))
+    assert view.as_raised is False and view.watch == WatchSettings()
+    assert view.alarms == alarms(view.rows, WatchSettings()) and {a.quantity for a in view.alarms} == {"chars", "distinct_2"}
+    assert any("looked at anew" in note for note in alarms_table(view).notes)
+
+
+def test_the_caption_of_the_watch_names_its_settings_and_no_others(view: TrainingView) -> None:
+    caption = alarms_table(replace(view, watch=WatchSettings.of(window=4, least_change=0.45, level=0.02))).caption
+    for said in ("for 4 in a row", "45% or more", "score of the rules judge: by 5", "at most 2% of trainings"):
+        assert said in caption
+    assert "the latest 4 against the first 4" in caption
+
+
+def test_no_alarm_comes_with_what_could_have_been_seen(view: TrainingView) -> None:
+    watch = WatchSettings()
+    early = alarms_table(replace(view, watch=watch, alarms=[]))
+    assert early.frame["Step"].to_list() == ["no alarm"]
+    assert early.notes == ["Nothing could be seen yet: an alarm needs 14 batches with a reward; 12 are done. So no alarm says nothing."]
+    rows = [{"step": i, "reward": 0.5, "chars": 10.0, "violations": 0.5, "distinct_2": 0.9 if i % 2 else 0.1} for i in range(1, 21)]
+    seen, beyond = alarms_table(replace(view, watch=watch, rows=rows, alarms=[])).notes
+    # no noise: 30% of 10 between the windows' middles, at the batch (16) that leaves a window to last: 3 * 20 / 11
+    assert "over these 20 batches is found in about 80%" in seen and "characters a message +/-5.45 (first 10.00)" in seen
+    assert "gate violations a dialogue +0.36 (first 0.50)" in seen
+    assert beyond == "Could not be seen at all, as no change is large enough: share of distinct character pairs."
 
 
 def test_a_training_under_way_is_shown_and_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
@@ -134,9 +187,8 @@ def test_the_shares_of_a_step_are_as_counted_by_hand() -> None:
     assert [(k, v.spans, v.busy, v.alone) for k, v in found.items()] == [
         ("generate", 2, 7.0, 4.0), ("partner", 1, 2.0, 1.0), ("judge", 2, 6.0, 4.0), ("reward", 1, 0.5, 0.5), ("train", 1, 7.0, 7.0),
     ]  # fmt: skip
+    assert found["judge"].beside_generation == 2.0
     # generation: 0-4 alone, 5-6 beside the partner, 6-8 beside the judge; the partner: 4-5 alone; the judge: 8-12 alone
-    assert judging_beside_generation(BY_HAND) == pytest.approx(2 / 6)
-    assert judging_beside_generation(BY_HAND[:3]) is None
     table = waiting_table(BY_HAND, 1)
     assert table.frame["Beside generation"].to_list() == ["–", "–", "33%", "0%", "0%"]
     assert table.notes == ["Nothing that is written down went on in 0.5 s (2%) of the step."]
@@ -190,6 +242,26 @@ def test_the_comparison_shows_every_pair_with_its_interval_and_marks_what_can_be
     assert points[0].x[0] == found.gained[0].score.difference
     assert points[0].x[0] + points[0].error_x.array[0] == pytest.approx(found.gained[0].score.high)
     assert points[0].x[0] - points[0].error_x.arrayminus[0] == pytest.approx(found.gained[0].score.low)
+
+
+def test_the_colour_of_a_comparison_is_that_of_what_it_says(runs: tuple[Path, Path]) -> None:
+    found = compare_runs(runs)
+    said: list[Verdict] = ["better", "worse", "mixed", "not told apart"]
+    up = replace(found.gained[0], verdict="better")
+    colours = [comparison_figure(replace(found, gained=[replace(up, verdict=v)], against_first=[])).data[0].marker.color for v in said]
+    assert len(set(colours)) == 4, "the same higher score, told in four ways"
+
+
+def test_what_several_optimiser_steps_learn_from_is_counted_once(view: TrainingView) -> None:
+    twice = [{**row, "step": 2 * row["step"] - 1 + i} for row in [{**r, "tokens": 900 + r["step"]} for r in view.rows] for i in (0, 1)]
+    found = cells(result_table(replace(view, rows=twice)))
+    assert found["Dialogues"] == cells(result_table(view))["Dialogues"] and found["Steps"].startswith("24")
+
+
+def test_the_time_of_held_out_cases_is_a_column_where_it_is_known(view: TrainingView) -> None:
+    assert "Held-out, s" not in steps_table(view).frame.columns
+    rows = [{**r, "held_out_seconds": 40.0 if r["step"] == 1 else None} for r in view.rows]
+    assert steps_table(replace(view, rows=rows)).frame["Held-out, s"].to_list() == ["40", *["–"] * 11]
 
 
 def test_a_run_with_markup_in_its_name_is_shown_as_text(tmp_path: Path) -> None:
@@ -247,8 +319,10 @@ def test_rollouts_that_are_not_there_or_damaged_are_refused_by_name(tmp_path: Pa
     with pytest.raises(TrainingError, match="has no step 3; done are 1 to 2"):
         view.step_or_last(3)
     assert (view.step_or_last(0), view.step_or_last(1)) == (2, 1)
+    (tmp_path / "t" / "rollouts" / "0002.jsonl").unlink()
+    assert (view.step_or_last(0), view.step_or_last(2)) == (1, 1), "step 2 learnt from the batch of step 1"
     (tmp_path / "t" / "rollouts" / "0002.jsonl").write_text('{"dialogue": {"messages": 3}}\n', encoding="utf-8")
-    with pytest.raises(TrainingError, match=r"0002\.jsonl: a line cannot be read"):
+    with pytest.raises(TrainingError, match=r"0002\.jsonl: a line cannot be read .*restore the file$"):
         read_rollouts(view, 2)
 
 
@@ -256,6 +330,7 @@ def test_other_settings_come_as_json_and_faults_are_named() -> None:
     found = settings_of('{"group": 8, "watch": {"window": 3}}', policy="p", out="o", reward=None)
     assert (found.group, found.watch.window, found.out) == (8, 3, Path("o"))
     assert settings_of("", policy="p", out="o", reward="r.json").reward == Path("r.json")
+    assert settings_of("", policy="p", out="o", capability_from="runs/a").capability_from == Path("runs/a")
     for more, told in (("group=8", "more: is no JSON"), ("[8]", "more: holds no names"), ('{"policy": "q"}', "more: policy has a parameter of its own"),
                        ('{"group": "8"}', "group"), ('{"gruop": 8}', "gruop")):  # fmt: skip
         with pytest.raises(TrainingError, match=told):
@@ -305,4 +380,6 @@ def test_notebook_09_shows_a_finished_training_and_compares_it(runs: tuple[Path,
 def test_notebook_09_stops_where_a_setting_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(NotebookError, match="steps"):
         run_notebooks(["09"], tmp_path / "t", ["steps=0"], progress=lambda _: None)
+    with pytest.raises(NotebookError, match="shown_step: 40 is no step of 15"):
+        run_notebooks(["09"], tmp_path / "t", ["shown_step=40"], progress=lambda _: None)
     assert not (tmp_path / "t" / "manifest.json").exists()

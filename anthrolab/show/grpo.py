@@ -1,5 +1,6 @@
 """A GRPO training to be looked at: the reward with all that is watched beside it, the steps, and what came of it."""
 
+import math
 from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ import polars as pl
 from anthrolab.show.figures import GRID, QUIET, STRONG, styled
 from anthrolab.show.grpo_view import TrainingView
 from anthrolab.show.tables import NO_VALUE, PrintedTable, plain_table
-from anthrolab.training.grpo.watch import WATCHED
+from anthrolab.training.grpo.watch import POWER, WATCHED, Visible, batches, least_visible
 from anthrolab.training.training_log import duration
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ TITLES = {
 def curves_figure(view: TrainingView) -> "Figure":
     """The reward, the held-out score and every watched quantity over the steps.
 
-    A dotted line: the mean of the first steps, which alarms are measured against. Red: the steps of alarms, and the quantity
+    A dotted line: the mean of the first batches, which the size of a change is measured against. Red: the steps of alarms, and the quantity
     that each is about.
     """
     from plotly.subplots import make_subplots
@@ -80,7 +81,7 @@ def _watched_traces(view: TrainingView, name: str) -> list[Any]:
     from plotly.graph_objects import Scatter
 
     values = [r.get(name) for r in view.rows]
-    first = [v for v, r in zip(values, view.rows, strict=True) if v is not None and r["reward"] is not None][: view.watch.window]
+    first = [r[name] for r in batches(view.rows) if r.get(name) is not None and r["reward"] is not None][: view.watch.window]
     traces = [_line(view.steps, values, STRONG[2], name)]
     if first and view.steps:
         ends = [view.steps[0], view.steps[-1]]
@@ -107,16 +108,42 @@ def _line(steps: Sequence[int], values: Sequence[float | None], colour: str, nam
 
 
 def alarms_table(view: TrainingView) -> PrintedTable:
-    """The watch's alarms in sentences."""
+    """The watch's alarms in sentences, and in any case what could have been seen at all."""
     rows = [{"Step": str(a.step), "Quantity": a.quantity, "Seen": a.said} for a in view.alarms]
-    watch, least = view.watch, 2 * view.watch.window
+    watch = view.watch
+    alone = ", ".join(f"{q.words}: by {q.least:g}" for q in WATCHED if not q.relative)
     caption = (
-        f"The latest {watch.window} steps against the first {watch.window}: the reward rose by {watch.least_rise:g} or more, and a watched quantity "
-        f"moved by {watch.least_change:.0%} or more (the rules judge: by 5 points), both by more than {watch.noise:g} standard errors."
+        f"A watched quantity has a trend over all batches so far, for {watch.window} in a row, and the reward did not fall. It also moved, in the latest "
+        f"{watch.window} against the first {watch.window}, by {watch.least_change:.0%} or more ({alone}). False alarms: in at most {watch.level:.0%} of trainings."
     )
-    notes = [f"An alarm needs {least} steps; {len(view.rows)} are done."] if len(view.rows) < least else []
     frame = pl.DataFrame(rows) if rows else pl.DataFrame({"Step": ["no alarm"]})
-    return plain_table("alarms", "Reward-hacking watch", caption, frame, notes)
+    return plain_table("alarms", "Reward-hacking watch", caption, frame, _what_could_be_seen(view))
+
+
+def _what_could_be_seen(view: TrainingView) -> list[str]:
+    done, least = len(batches(view.rows)), view.watch.least_batches
+    notes = [] if view.as_raised else ["The manifest names no settings of this version's watch, so the log was looked at anew with the usual ones."]
+    found = least_visible(view.rows, view.watch)
+    if found:
+        changes = "; ".join(f"{v.quantity.words} {_ways(v)} (first {v.first:.2f})" for v in found)
+        notes.append(f"Smaller changes can pass unseen. A steady drift over these {done} batches is found in about {POWER:.0%} of such trainings from this change on: {changes}.")
+    else:
+        notes.append(f"Nothing could be seen yet: an alarm needs {least} batches with a reward; {done} are done. So no alarm says nothing.")
+    if beyond := [v.quantity.words for v in found if not _possible(v)]:
+        notes.append(f"Could not be seen at all, as no change is large enough: {', '.join(beyond)}.")
+    return notes
+
+
+def _ways(seen: Visible) -> str:
+    sign = {"up": "+", "down": "-", "both": "+/-"}[seen.quantity.direction]
+    return f"{sign}{seen.least:.2f}"
+
+
+def _possible(seen: Visible) -> bool:
+    """Whether the quantity can change by that much at all: a share stays within 0 and 1, nothing falls below 0."""
+    highest = 1.0 if seen.quantity.share else math.inf
+    up, down = seen.first + seen.least <= highest, seen.first - seen.least >= 0
+    return {"up": up, "down": down, "both": up or down}[seen.quantity.direction]
 
 
 def steps_table(view: TrainingView) -> PrintedTable:
@@ -125,6 +152,7 @@ def steps_table(view: TrainingView) -> PrintedTable:
         "Step": ("step", "d"), "Reward": ("reward", ".3f"), "Its sd": ("reward_std", ".3f"), "Dialogues": ("rollouts", "d"), "No reward": ("no_reward", "d"),
         "Invalid": ("invalid", "d"), "Groups": ("groups", "d"), "Flat": ("flat_groups", "d"), "Decisions": ("decisions", "d"), "Tokens": ("tokens", ",d"),
         "Loss": ("loss", ".4f"), "KL": ("kl", ".4f"), "Entropy": ("entropy", ".2f"), "Gradient": ("grad_norm", ".2f"), "Seconds": ("seconds", ".0f"),
+        "Held-out, s": ("held_out_seconds", ".0f"),
         "Cost so far, USD": ("cost", ".4f"),
     }  # fmt: skip
     shown = {c: v for c, v in columns.items() if c == "Step" or any(r.get(v[0]) is not None for r in view.rows)}
@@ -136,7 +164,8 @@ def steps_table(view: TrainingView) -> PrintedTable:
 
 def result_table(view: TrainingView) -> PrintedTable:
     """A training in a few rows."""
-    s, rows, rewards = view.settings, view.rows, [r["reward"] for r in view.rows if r["reward"] is not None]
+    s, rows, played = view.settings, view.rows, batches(view.rows)
+    rewards = [r["reward"] for r in played if r["reward"] is not None]
     window = max(1, min(view.watch.window, len(rewards) // 2))
     held_out = [f"{_written(_mean_score(f), '.1f')} (step {step})" for step, f in view.held_out.items()]
     cost = next((r["cost"] for r in reversed(rows) if r.get("cost") is not None), None)
@@ -145,11 +174,11 @@ def result_table(view: TrainingView) -> PrintedTable:
         "Partner, judge": f"{s.get('partner')}, {s.get('judge')}",
         "Reward, ablation": f"{(view.manifest.get('reward') or {}).get('ablation', NO_VALUE)}",
         "Steps": f"{len(rows)}, {view.state}",
-        "Dialogues": f"{sum(r['rollouts'] for r in rows)}, of which {sum(r['invalid'] for r in rows)} invalid and {sum(r['no_reward'] for r in rows)} without a reward",
-        "Groups that taught nothing": f"{sum(r['flat_groups'] for r in rows)} of {sum(r['groups'] for r in rows)}",
-        f"Mean reward, first and last {window} steps": f"{fmean(rewards[:window]):.3f}, {fmean(rewards[-window:]):.3f}" if rewards else NO_VALUE,
+        "Dialogues": f"{sum(r['rollouts'] for r in played)}, of which {sum(r['invalid'] for r in played)} invalid and {sum(r['no_reward'] for r in played)} without a reward",
+        "Groups that taught nothing": f"{sum(r['flat_groups'] for r in played)} of {sum(r['groups'] for r in played)}",
+        f"Mean reward, first and last {window} batches": f"{fmean(rewards[:window]):.3f}, {fmean(rewards[-window:]):.3f}" if rewards else NO_VALUE,
         "Held-out score": ", ".join(held_out) or NO_VALUE,
-        "Alarms": ", ".join(f"{a.quantity} (step {a.step})" for a in view.alarms) or "none",
+        "Alarms": ", ".join(f"{a.quantity} (step {a.step})" for a in view.alarms) or "none (see what could have been seen)",
         "Time in steps": duration(sum(r["seconds"] for r in rows)),
         "Cost": NO_VALUE if cost is None else f"{cost:.4f} USD",
     }

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from anthrolab.loop.paired import LEVEL, Quantity
+from anthrolab.loop.paired import LEVEL, Quantity, Verdict
 from anthrolab.show.figures import GRID, QUIET, STRONG, shown_name, styled
 from anthrolab.show.tables import NO_VALUE, PrintedTable, plain_table
 from anthrolab.training.grpo.compare import Comparison, Pair
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 OWN = "its own step 0"
+COLOURS: dict[Verdict, str] = {"better": STRONG[1], "worse": STRONG[0], "mixed": STRONG[3]}
+"""Colours of what can be told from no difference; a mixed outcome is no improvement, and has one of its own."""
+
 
 
 def comparison_table(found: Comparison) -> PrintedTable:
@@ -42,7 +45,7 @@ def quantities_table(found: Comparison) -> PrintedTable:
 
 
 def comparison_figure(found: Comparison) -> "Figure":
-    """Differences of the score with their intervals; strong where the difference can be told from none."""
+    """Differences of the score with their intervals, coloured by what they say: quiet where it cannot be told from none."""
     from plotly.graph_objects import Figure, Scatter
 
     figure = Figure()
@@ -51,7 +54,7 @@ def comparison_figure(found: Comparison) -> "Figure":
         s = pair.score
         if s.difference is None:
             continue
-        colour = QUIET if s.holm is None or s.holm >= LEVEL else STRONG[1] if s.difference > 0 else STRONG[0]
+        colour = COLOURS.get(pair.verdict, QUIET)
         ends = {"array": [s.high - s.difference], "arrayminus": [s.difference - s.low], "color": colour, "thickness": 2} if s.low is not None and s.high is not None else None
         figure.add_trace(
             Scatter(

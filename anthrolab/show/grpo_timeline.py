@@ -1,20 +1,23 @@
 """Who waits for whom in a training step: what was generated, judged and trained when, and how much went on at once."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, get_args
 
 import polars as pl
 
 from anthrolab.show.figures import GRID, STRONG, shown_name, styled
 from anthrolab.show.tables import NO_VALUE, PrintedTable, plain_table
-from anthrolab.training.grpo.timeline import Kind, Span, busy, overlap
+from anthrolab.training.grpo.timeline import Kind, Span
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 LANES = {"generate": "policy generates", "partner": "partner answers", "judge": "judge", "reward": "reward", "train": "training"}
+CHATS: tuple[Kind, ...] = ("generate", "partner")
 COLOURS = dict(zip(KINDS, STRONG, strict=False))
 
 
@@ -32,22 +35,17 @@ class Lane:
 
 def lanes(spans: Sequence[Span]) -> list[Lane]:
     """The kinds of work that a step has, in their order."""
-    found = []
-    for kind in KINDS:
-        own = [s for s in spans if s.kind == kind]
-        if not own:
-            continue
-        total = _length(own)
-        others = [s for s in spans if s.kind != kind]
-        chats = [s for s in others if s.kind in ("generate", "partner")]
-        found.append(Lane(kind, len(own), total, total - _common(own, others), _common(own, chats)))
-    return found
+    moments = _moments(spans)
 
+    def seconds(kind: Kind, *others: Kind) -> float:
+        return sum(length for length, at_work in moments if kind in at_work and (not others or at_work & {*others}))
 
-def judging_beside_generation(spans: Sequence[Span]) -> float | None:
-    """The share (0 to 1) of the judging time in which dialogues were still generated; None where nothing was judged."""
-    judging = next((lane for lane in lanes(spans) if lane.kind == "judge"), None)
-    return judging.beside_generation / judging.busy if judging and judging.busy else None
+    counts = Counter(s.kind for s in spans)
+    return [
+        Lane(kind, counts[kind], seconds(kind), sum(length for length, at_work in moments if at_work == {kind}), seconds(kind, *(k for k in CHATS if k != kind)))
+        for kind in KINDS
+        if counts[kind]
+    ]
 
 
 def timeline_figure(spans: Sequence[Span]) -> "Figure":
@@ -91,7 +89,7 @@ def waiting_table(spans: Sequence[Span], step: int) -> PrintedTable:
         f"Step {step}, {length:.1f} s. Busy: at least one at work. Alone: nothing else went on, so all waited for it. "
         "Beside generation: share of its own time in which the policy or its partner still generated."
     )
-    idle = length - _length(spans)
+    idle = length - sum(seconds for seconds, at_work in _moments(spans) if at_work)
     notes = [f"Nothing that is written down went on in {idle:.1f} s ({_share(idle, length)}) of the step."] if rows else []
     frame = pl.DataFrame(rows) if rows else pl.DataFrame({"Work": ["nothing is written down of this step"]})
     return plain_table("waiting", "Who waits for whom", caption, frame, notes)
@@ -108,19 +106,15 @@ def _rows(spans: Sequence[Span]) -> list[int]:
     return found
 
 
-def _as(spans: Sequence[Span], kind: Kind) -> list[Span]:
-    """The spans as if they were of one kind."""
-    return [replace(s, kind=kind) for s in spans]
-
-
-def _length(spans: Sequence[Span]) -> float:
-    """Seconds in which at least one was under way."""
-    return sum(end - start for start, end in busy(_as(spans, "judge"), "judge"))
-
-
-def _common(one: Sequence[Span], other: Sequence[Span]) -> float:
-    """Seconds in which spans of both were under way."""
-    return overlap([*_as(one, "judge"), *_as(other, "generate")], "judge", "generate")
+def _moments(spans: Sequence[Span]) -> list[tuple[float, frozenset[Kind]]]:
+    """The step cut at every beginning and end of a span: seconds, and the kinds that were at work in them."""
+    ends = sorted([(s.start, 1, s.kind) for s in spans] + [(s.end, -1, s.kind) for s in spans])
+    open_spans: Counter[Kind] = Counter()
+    found = []
+    for (at, change, kind), (until, *_) in pairwise(ends):
+        open_spans[kind] += change
+        found.append((until - at, frozenset(+open_spans)))
+    return found
 
 
 def _share(part: float, whole: float) -> str:

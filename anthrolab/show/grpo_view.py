@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from anthrolab.files import whole_lines
 from anthrolab.runtime.dialogue import Dialogue
-from anthrolab.training.checkpoints import read_log
+from anthrolab.training.checkpoints import read_log, step_of
 from anthrolab.training.grpo.compare import held_out_by_step, manifest_of
 from anthrolab.training.grpo.files import Folder
 from anthrolab.training.grpo.timeline import Span, read_timeline
@@ -23,7 +23,7 @@ from anthrolab.training.settings import TrainingError
 @dataclass(frozen=True)
 class TrainingView:
     """A training as it is shown. rows: its log, a row a step; held_out: the held-out cases by step; watch: the settings that
-    `alarms` were raised with."""
+    `alarms` were raised with; as_raised: the alarms are those that the training raised (False: its log was looked at anew)."""
 
     path: Path
     manifest: dict[str, Any]
@@ -31,6 +31,7 @@ class TrainingView:
     held_out: dict[int, pl.DataFrame]
     watch: WatchSettings
     alarms: Sequence[Alarm]
+    as_raised: bool = True
 
     @property
     def name(self) -> str:
@@ -42,7 +43,16 @@ class TrainingView:
         if self.manifest.get("finished") is not True:
             return "not finished"
         wanted = int(self.manifest.get("steps_wanted") or len(self.rows))
-        return "finished" if len(self.rows) >= wanted else f"stopped by the watch before its {wanted} steps"
+        ended = int(self.manifest.get("steps") or wanted)
+        if self._learnt > ended:
+            return f"not finished: it goes on after its {ended} steps"
+        return "finished" if ended >= wanted else f"stopped by the watch before its {wanted} steps"
+
+    @property
+    def _learnt(self) -> int:
+        """The last step that the log or a checkpoint knows of."""
+        checkpoints = [step_of(p) for p in Folder(self.path).checkpoints.glob("checkpoint-[0-9]*")]
+        return max([0, *self.steps, *checkpoints])
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -56,12 +66,17 @@ class TrainingView:
         return [int(row["step"]) for row in self.rows]
 
     def step_or_last(self, step: int) -> int:
-        """`step`, or the last one for 0; TrainingError if it is not done."""
+        """`step`, or the last one for 0; the last before it that has rollouts where several steps learn from one batch.
+        TrainingError if it is not done, or nothing was kept."""
         if not self.rows:
             raise TrainingError(f"{self.path}: no step is done yet; let the training go on")
         if step and step not in self.steps:
             raise TrainingError(f"{self.path}: has no step {step}; done are {self.steps[0]} to {self.steps[-1]}")
-        return step or self.steps[-1]
+        wanted = step or self.steps[-1]
+        kept = [s for s in self.steps if s <= wanted and Folder(self.path).rollouts(s).exists()]
+        if not kept:
+            raise TrainingError(f"{self.path / 'rollouts'}: holds no rollouts of step {wanted} or before; restore the folder")
+        return kept[-1]
 
 
 @dataclass(frozen=True)
@@ -74,15 +89,33 @@ class RolloutView:
     reward: dict[str, Any]
 
 
-def read_training(path: Path, watch: WatchSettings | None = None) -> TrainingView:
-    """What there is of a training, with the alarms that `watch` raises over its log (None: as it is by itself); TrainingError
-    for a folder that holds none."""
-    manifest, folder, settings = manifest_of(path), Folder(path), watch or WatchSettings()
+def read_training(path: Path) -> TrainingView:
+    """What there is of a training, with its watch and the alarms that it raised; TrainingError for a folder that holds none.
+
+    Where the manifest names no watch, or one with other settings than those of now, the log is looked at anew with the usual ones.
+    """
+    manifest, folder = manifest_of(path), Folder(path)
+    rows = _lines(folder.log)
     try:
-        rows = read_log(folder.log)
+        watch = WatchSettings.model_validate(manifest.get("watch"))
+    except ValidationError:
+        watch = WatchSettings()
+        return TrainingView(path, manifest, rows, held_out_by_step(path), watch, alarms(rows, watch), as_raised=False)
+    return TrainingView(path, manifest, rows, held_out_by_step(path), watch, _raised(folder.alarms))
+
+
+def _raised(path: Path) -> list[Alarm]:
+    try:
+        return [Alarm(**row) for row in _lines(path)]
+    except TypeError:
+        raise TrainingError(f"{path}: a line is no alarm (step, quantity, said); restore the file") from None
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    try:
+        return read_log(path)
     except ValueError as e:
-        raise TrainingError(f"{folder.log}: a line cannot be read ({e}); restore the file, or train again in another folder") from e
-    return TrainingView(path, manifest, rows, held_out_by_step(path), settings, alarms(rows, settings))
+        raise TrainingError(f"{path}: a line cannot be read ({e}); restore the file, or train again in another folder") from e
 
 
 def read_rollouts(view: TrainingView, step: int) -> list[RolloutView]:
@@ -98,7 +131,7 @@ def read_rollouts(view: TrainingView, step: int) -> list[RolloutView]:
                 chat = Dialogue.model_validate_json(json.dumps(row["dialogue"]))
                 chats[chat.dialogue_id] = (chat, row.get("judged") or {})
     except (ValueError, KeyError, TypeError, ValidationError) as e:
-        raise TrainingError(f"{path}: a line cannot be read ({type(e).__name__}); remove the file and train on, which writes it again") from e
+        raise TrainingError(f"{path}: a line cannot be read ({type(e).__name__}); restore the file") from e
     nothing: tuple[None, dict[str, Any]] = (None, {})
     given = rewards.filter(pl.col("step") == step).iter_rows(named=True)
     joined = [(*chats.get(row["dialogue_id"], nothing), row) for row in given]

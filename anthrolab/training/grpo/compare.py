@@ -12,20 +12,11 @@ from typing import Any
 import polars as pl
 
 from anthrolab.loop.paired import LEAST_BINDINGS, LEVEL, Outcome, Quantity, Verdict, compare, holm, verdict_of
+from anthrolab.training.grpo.comparable import differences, policy_of, require_same
 from anthrolab.training.grpo.files import Folder
 from anthrolab.training.grpo.held_out import read_held_out
-from anthrolab.training.grpo.settings import INITIAL
 from anthrolab.training.manifest import read_manifest
 from anthrolab.training.settings import TrainingError
-
-SAME = ("judge", "partner", "rubric", "cards", "prompts", "skills")
-"""Fields of a manifest that must be equal: a difference in the score could come from any of them."""
-
-SAME_SETTINGS = ("kind", "max_messages", "max_new_tokens", "window", "temperature")
-"""Settings that must be equal too: they decide how the held-out chats are made."""
-
-POLICY = ("base", "adapter")
-"""Fields of a manifest that name the policy at the beginning, by its content."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +80,8 @@ def held_out_by_step(folder: Path) -> dict[int, pl.DataFrame]:
         try:
             found[step] = read_held_out(path.parent, [step])
         except (pl.exceptions.PolarsError, OSError) as e:
-            raise TrainingError(f"{path}: cannot be read ({str(e).splitlines()[0]}); remove it and give the training's command again") from e
+            fix = f"restore the file, or make it again from {path.stem}.jsonl beside it (write_held_out of what files.read_rollouts reads)"
+            raise TrainingError(f"{path}: cannot be read ({str(e).splitlines()[0]}); {fix}") from e
     return found
 
 
@@ -113,7 +105,7 @@ def compare_runs(folders: Sequence[Path], *, step: int | None = None, seed: int 
     names = _names(folders)
     manifests = [manifest_of(f) for f in folders]
     held_out = [held_out_by_step(f) for f in folders]
-    _require_same(folders, manifests)
+    require_same(folders, manifests)
     at = _common_step(folders, held_out, step)
     _require_same_cases(folders, held_out, at)
     arms = [[_arm(name, m, found[s], s) for s in (0, at)] for name, m, found in zip(names, manifests, held_out, strict=True)]
@@ -126,6 +118,15 @@ def compare_runs(folders: Sequence[Path], *, step: int | None = None, seed: int 
     notes = _notes(names, manifests, held_out, at, [a for both in arms for a in both])
     said = [_sentence(p) for p in pairs]
     return Comparison(at, frame["case_id"].n_unique(), frame["binding"].n_unique(), pairs[: len(gained)], pairs[len(gained) :], said, notes)
+
+
+def least_bindings(comparisons: int) -> int:
+    """With fewer bindings no outcome at all gives a p value below LEVEL after Holm's correction for so many comparisons: the
+    least p is 2 / 2^bindings, and the smallest of them is multiplied by their number."""
+    least = LEAST_BINDINGS
+    while comparisons * 2.0 ** (1 - least) >= LEVEL:
+        least += 1
+    return least
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
@@ -143,23 +144,6 @@ def _outcome(row: dict[str, Any], dimensions: Sequence[str]) -> Outcome:
     values["score"] = row["score"] if valid else None
     values["accepted"] = 0.0 if valid is False else None if valid is None or row["passed"] is None else float(row["passed"])
     return Outcome(row["case_id"], row["binding"], values | {d: row[d] if valid else None for d in dimensions})
-
-
-def _require_same(folders: Sequence[Path], manifests: Sequence[dict[str, Any]]) -> None:
-    first = manifests[0]
-    for folder, manifest in zip(folders[1:], manifests[1:], strict=True):
-        for key in SAME:
-            if manifest.get(key) != first.get(key):
-                raise TrainingError(f"{folder}: its {key} differs from that of {folders[0]} (see {key} in both manifests); compare trainings that share it")
-        for key in SAME_SETTINGS:
-            if manifest["settings"].get(key) != first["settings"].get(key):
-                raise TrainingError(f"{folder}: its setting {key} is not that of {folders[0]}; compare trainings that share it")
-        if first["settings"].get("partner") == INITIAL and _policy(manifest) != _policy(first):
-            raise TrainingError(f"{folder}: its partner is its own first policy, which is not that of {folders[0]}; compare trainings that share it")
-
-
-def _policy(manifest: dict[str, Any]) -> list[Any]:
-    return [manifest.get(key) for key in POLICY]
 
 
 def _common_step(folders: Sequence[Path], held_out: Sequence[dict[int, pl.DataFrame]], step: int | None) -> int:
@@ -225,13 +209,19 @@ def _notes(
     names: Sequence[str], manifests: Sequence[dict[str, Any]], held_out: Sequence[dict[int, pl.DataFrame]], step: int, arms: Sequence[Arm]
 ) -> list[str]:  # fmt: skip
     notes = []
-    if held_out[0][step]["binding"].n_unique() < LEAST_BINDINGS:
-        notes.append(f"With fewer than {LEAST_BINDINGS} held-out bindings no outcome can be told from chance at the {100 * LEVEL:.0f}% level.")
+    comparisons = 2 * len(names) - 1
+    if held_out[0][step]["binding"].n_unique() < (least := least_bindings(comparisons)):
+        notes.append(
+            f"With {comparisons} comparisons, corrected for being many, fewer than {least} held-out bindings cannot tell any outcome from chance "
+            f"at the {100 * LEVEL:.0f}% level."
+        )
     for name, manifest, found in zip(names, manifests, held_out, strict=True):
         if max(found) > step:
             notes.append(f"{name} also has held-out cases of step {max(found)}; all runs are compared at step {step}.")
-        if _policy(manifest) != _policy(manifests[0]):
+        if policy_of(manifest) != policy_of(manifests[0]):
             notes.append(f"{name} began with another policy than {names[0]}, so a difference between the two is not of the training alone.")
+        if differ := differences(manifests[0], manifest):
+            notes.append(f"{name} differs from {names[0]} in: {'; '.join(differ)}.")
     lost = [f"{arm.run}, step {arm.step}: {arm.planned - arm.had} of {arm.planned}" for arm in arms if arm.had < arm.planned]
     invalid = [f"{arm.run}, step {arm.step}: {arm.had - arm.valid} of {arm.had}" for arm in arms if arm.valid < arm.had]
     if lost:
