@@ -59,12 +59,20 @@ class Background:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`; where tasks of a group failed, the first failure."""
-        running: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
+        begun: Future[asyncio.Task[Any]] = Future()
+
+        async def begin() -> T:
+            task = asyncio.current_task()
+            assert task is not None
+            begun.set_result(task)
+            return await work
+
+        running: Future[T] = asyncio.run_coroutine_threadsafe(begin(), self._loop)
         try:
             wait([running])
-        except BaseException:
-            running.cancel()
-            wait([asyncio.run_coroutine_threadsafe(_others_ended(), self._loop)])
+        except BaseException:  # only this work is stopped: replies that are paid for still reach their logs
+            self._loop.call_soon_threadsafe(begun.result().cancel)
+            wait([running])
             raise
         try:
             return running.result()
@@ -81,14 +89,6 @@ class Background:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
-
-
-async def _others_ended() -> None:
-    """Cancelled tasks have let go of what they hold."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:

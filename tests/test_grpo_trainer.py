@@ -11,10 +11,12 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
 from anthrolab.training import tree_attention  # noqa: E402
-from anthrolab.training.grpo.rollout import Decision, Prompt  # noqa: E402
+from anthrolab.training.dense import load_tokenizer  # noqa: E402
+from anthrolab.training.grpo.policy import load_policy, origin_of  # noqa: E402
+from anthrolab.training.grpo.rollout import Decision, Prompt, Sampled  # noqa: E402
 from anthrolab.training.grpo.sampler import TransformersSampler, speaking  # noqa: E402
 from anthrolab.training.grpo.settings import GRPOSettings  # noqa: E402
-from anthrolab.training.grpo.trainer import Rows, _pieces, arguments, trainer_class  # noqa: E402
+from anthrolab.training.grpo.trainer import Rows, _cut, _pieces, arguments, trainer_class  # noqa: E402
 from anthrolab.training.heavy import load_torch  # noqa: E402
 from anthrolab.training.reward.advantages import group_advantages  # noqa: E402
 from tests.training_for_tests import tiny_base, tiny_tokenizer  # noqa: E402
@@ -28,7 +30,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_base(tmp_path_factory.mktemp("base"))
 
 
-def model_of(base: Path, lora: bool = True, share: bool = True) -> Any:
+def model_of(base: Path, lora: bool = True, share: bool = True, dropout: float = 0.0) -> Any:
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForCausalLM, set_seed
 
@@ -37,7 +39,7 @@ def model_of(base: Path, lora: bool = True, share: bool = True) -> Any:
     if not lora:
         return model
     set_seed(3)
-    model = get_peft_model(model, LoraConfig(r=4, target_modules="all-linear", exclude_modules=["lm_head"], task_type="CAUSAL_LM"))
+    model = get_peft_model(model, LoraConfig(r=4, lora_dropout=dropout, target_modules="all-linear", exclude_modules=["lm_head"], task_type="CAUSAL_LM"))
     for name, weight in model.named_parameters():
         if "lora_B" in name:
             torch.nn.init.normal_(weight, std=0.3)
@@ -189,14 +191,6 @@ def test_a_step_without_rows_changes_nothing(tmp_path: Path, base: Path) -> None
     assert all(torch.equal(before[n], p) for n, p in model.named_parameters() if n in before)
 
 
-def test_further_iterations_are_clipped_against_the_first_ones_probabilities(tmp_path: Path, base: Path) -> None:
-    rows = rows_of(rollouts(), [0.9, 0.2, 0.4, 0.7])
-    asked = []
-    trainer = trainer_of(tmp_path, model_of(base), lambda step: asked.append(step) or rows, iterations=2, steps=4)
-    trainer.train()
-    assert asked == [1, 3], "a batch of rollouts serves two steps"
-
-
 def test_pieces_hold_the_budget_and_every_row_once() -> None:
     drawn = random.Random(1)
     for share in (True, False):
@@ -274,3 +268,34 @@ def test_the_initial_policy_speaks_through_its_own_adapter(tmp_path: Path, base:
     assert sampler_of(model).sample(prompts, 3) == before
     assert sampler_of(model).sample(prompts_of([6, 8], 20), 3) != before
     assert model.active_adapter == "default"
+
+
+def test_a_models_own_sampling_settings_do_not_shape_the_draws(tmp_path: Path, base: Path) -> None:
+    """A repetition penalty in generation_config.json would draw from another distribution than the one that is trained."""
+    import shutil
+
+    from transformers import GenerationConfig
+
+    other = tmp_path / "base"
+    shutil.copytree(base, other)
+    GenerationConfig(repetition_penalty=5.0, no_repeat_ngram_size=2, do_sample=True, top_k=3).save_pretrained(other)
+    models = []
+    for folder in (base, other):
+        settings = GRPOSettings.of(policy=str(folder), out=tmp_path / "out", beta=0.0)
+        tokenizer = load_tokenizer(str(folder))
+        models.append(load_policy(origin_of(str(folder)), settings, "float32", tokenizer))
+    prompts = prompts_of([4, 8], 20)
+    assert sampler_of(models[0]).sample(prompts, 3) == sampler_of(models[1]).sample(prompts, 3)
+
+
+def test_an_adapters_dropout_is_off(tmp_path: Path, base: Path) -> None:
+    trainer = trainer_of(tmp_path, model_of(base, dropout=0.5), lambda _: Rows([], [], 0))
+    found = [m.p for m in trainer.model.modules() if isinstance(m, torch.nn.Dropout)]
+    assert found and not any(found)
+
+
+def test_replies_of_vllm_end_at_the_stop_token_and_a_missing_log_p_is_nan() -> None:
+    cut = _cut([9, 5, 7], [-0.1, None, -0.3], [5])
+    assert cut.ids == (9, 5) and cut.stopped and cut.logprobs is not None and cut.logprobs[0] == -0.1 and cut.logprobs[1] != cut.logprobs[1]
+    assert _cut([9, 8], [-1.0, -2.0], [5]) == Sampled((9, 8), False, (-1.0, -2.0))
+    assert not _cut([], [], [5]).stopped

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anthrolab.runtime.dialogue import Ask, Decision, Dialogue, Message, Participant
 from anthrolab.training.grpo.trend import noise_around_line, trend_p
-from anthrolab.training.grpo.watch import POWER, WATCHED, WatchSettings, alarms, batches, least_visible, watched
+from anthrolab.training.grpo.watch import POWER, WATCHED, WatchSettings, alarms, least_visible, watched
 from anthrolab.training.settings import TrainingError
 
 AT = datetime(2026, 3, 6, 20, 31)
@@ -162,16 +162,6 @@ def test_steps_without_a_reward_or_a_value_are_not_counted() -> None:
     for gap in ({"reward": None, "chars": 99.0}, {"reward": 0.0, "chars": None}):
         rows = [*plain[:2], {**plain[2], **gap}, *({**r, "step": r["step"] + 1} for r in plain[2:])]
         assert found(rows) == [(step + 1, "chars")]
-
-
-def test_several_optimiser_steps_on_one_batch_are_counted_once() -> None:
-    once = [{**row, "tokens": 100 + i} for i, row in enumerate(log([0.4] * 13, chars=[10 * 1.2**i for i in range(13)]))]
-    thrice = [{**row, "step": 3 * i + j, "loss": 0.1 * j} for i, row in enumerate(once) for j in (1, 2, 3)]
-    assert [r["step"] for r in batches(thrice)] == [1 + 3 * i for i in range(13)]
-    assert found(once, USUAL) == found(thrice, USUAL) == [], "13 batches are too few, however many steps they make"
-    assert len(found(thrice)) == 1 and found(thrice)[0][0] == 3 * found(once)[0][0] - 2
-    assert len(batches([{**once[0], "tokens": 1}, {**once[0], "tokens": 2}])) == 2
-    assert len(batches(log([0.5, 0.5]))) == 2, "rows that do not tell their tokens are not taken for one"
 
 
 def test_the_p_value_of_a_trend_is_as_by_hand() -> None:

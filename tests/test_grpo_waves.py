@@ -247,3 +247,25 @@ def test_asyncio_is_not_held_up_by_the_sampler(tmp_path: Path, toy: Served, voic
 
     settings = settings_of(tmp_path, max_messages=3)
     assert run_async(all_of_it()) and ticks >= 5
+
+
+def test_a_case_that_stands_twice_in_a_step_makes_two_groups(tmp_path: Path, toy: Served, voice_tokenizer: Any) -> None:
+    async def both() -> Any:
+        settings = settings_of(tmp_path, max_messages=3)
+        async with episodes(settings, Canned(Voice(voice_tokenizer, settings)), voice_tokenizer, toy_system(toy)) as table:
+            return await table.have("s", [CASES[0]] * 4, Timeline(), group=2)
+
+    assert len({r.group for r, _ in run_async(both())}) == 2
+
+
+@pytest.mark.parametrize("fails", ["raises", "too few"])
+def test_a_sampler_that_fails_ends_the_step(fails: str, tmp_path: Path, toy: Served, voice_tokenizer: Any) -> None:
+    class Broken(Canned):
+        def sample(self, prompts: Sequence[Prompt], seed: int) -> list[Sampled]:
+            if fails == "raises":
+                raise RuntimeError("out of memory")
+            return super().sample(prompts, seed)[:-1]
+
+    settings = settings_of(tmp_path)
+    with pytest.raises((RuntimeError, ValueError), match=r"out of memory|shorter"):
+        have(settings, Broken(Voice(voice_tokenizer, settings)), voice_tokenizer, toy_system(toy), [CASES[0]] * 2)

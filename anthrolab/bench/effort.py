@@ -1,5 +1,6 @@
 """What a command may take: money, time, and replies that other runs have had already."""
 
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 from anthrolab.bench.spend import CHARGES, cost_so_far, default_cache, prices_of
 from anthrolab.bench.store import Run, RunError
 from anthrolab.models.engine import Engine, open_engine
-from anthrolab.models.systems import System
+from anthrolab.models.systems import Prices, System
 
 DEADLINE_S = 3600.0
 """Seconds that one dialogue or one verdict may take unless something else is said."""
@@ -35,11 +36,15 @@ class Effort:
 
         RunError if there is a limit and the run holds calls of a system without prices.
         """
-        spent = 0.0
-        if self.max_cost is not None:
-            now = {s.name: s.prices for s in systems}
-            begun = (run.path / "manifest.json").exists()
-            spent = cost_so_far(run, {**(prices_of(run.manifest()) if begun else {}), **now})
+        begun = self.max_cost is not None and (run.path / "manifest.json").exists()
+        return self._open(run, {**(prices_of(run.manifest()) if begun else {}), **{s.name: s.prices for s in systems}})
+
+    def engine_at(self, folder: Path, *systems: System) -> AbstractAsyncContextManager[Engine]:
+        """The same for a folder that is no run, with `calls/` as a run has them: calls by the prices of today."""
+        return self._open(Run(folder), {s.name: s.prices for s in systems})
+
+    def _open(self, run: Run, prices: Mapping[str, Prices | None]) -> AbstractAsyncContextManager[Engine]:
+        spent = 0.0 if self.max_cost is None else cost_so_far(run, prices)
         return open_engine(self.cache, self.max_cost, spent, run.path / CHARGES)
 
 

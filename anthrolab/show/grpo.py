@@ -10,7 +10,7 @@ import polars as pl
 from anthrolab.show.figures import GRID, QUIET, STRONG, styled
 from anthrolab.show.grpo_view import TrainingView
 from anthrolab.show.tables import NO_VALUE, PrintedTable, plain_table
-from anthrolab.training.grpo.watch import POWER, WATCHED, Visible, batches, least_visible
+from anthrolab.training.grpo.watch import POWER, WATCHED, Visible, least_visible
 from anthrolab.training.training_log import duration
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ TITLES = {
 def curves_figure(view: TrainingView) -> "Figure":
     """The reward, the held-out score and every watched quantity over the steps.
 
-    A dotted line: the mean of the first batches, which the size of a change is measured against. Red: the steps of alarms, and the quantity
+    A dotted line: the mean of the first which the size of a change is measured against. Red: the steps of alarms, and the quantity
     that each is about.
     """
     from plotly.subplots import make_subplots
@@ -81,7 +81,7 @@ def _watched_traces(view: TrainingView, name: str) -> list[Any]:
     from plotly.graph_objects import Scatter
 
     values = [r.get(name) for r in view.rows]
-    first = [r[name] for r in batches(view.rows) if r.get(name) is not None and r["reward"] is not None][: view.watch.window]
+    first = [r[name] for r in view.rows if r.get(name) is not None and r["reward"] is not None][: view.watch.window]
     traces = [_line(view.steps, values, STRONG[2], name)]
     if first and view.steps:
         ends = [view.steps[0], view.steps[-1]]
@@ -121,7 +121,7 @@ def alarms_table(view: TrainingView) -> PrintedTable:
 
 
 def _what_could_be_seen(view: TrainingView) -> list[str]:
-    done, least = len(batches(view.rows)), view.watch.least_batches
+    done, least = len(view.rows), view.watch.least_batches
     notes = [] if view.as_raised else ["The manifest names no settings of this version's watch, so the log was looked at anew with the usual ones."]
     found = least_visible(view.rows, view.watch)
     if found:
@@ -164,7 +164,7 @@ def steps_table(view: TrainingView) -> PrintedTable:
 
 def result_table(view: TrainingView) -> PrintedTable:
     """A training in a few rows."""
-    s, rows, played = view.settings, view.rows, batches(view.rows)
+    s, rows, played = view.settings, view.rows, view.rows
     rewards = [r["reward"] for r in played if r["reward"] is not None]
     window = max(1, min(view.watch.window, len(rewards) // 2))
     held_out = [f"{_written(_mean_score(f), '.1f')} (step {step})" for step, f in view.held_out.items()]

@@ -68,7 +68,7 @@ def _verdict(judged: dict[str, Any], dialogue_id: str) -> Verdict | None:
     try:
         return Verdict.model_validate(judged["verdict"])
     except ValidationError as e:
-        raise TrainingError(f"rollout {dialogue_id}: its verdict cannot be read ({e.error_count()} problems); remove the step's file and train on") from e
+        raise TrainingError(f"rollout {dialogue_id}: its verdict cannot be read ({e.error_count()} problems); put the step's file back") from e
 
 
 def _spread(group: Sequence[RolloutView]) -> str:

@@ -40,6 +40,6 @@ def check_same(out: Path, there: Mapping[str, Any], now: Mapping[str, Any]) -> N
             continue
         where = part
         if isinstance(then, dict) and isinstance(today, dict):
-            name = next(n for n in {**today, **then} if then.get(n) != today.get(n))
+            name = next(n for n in {**today, **then} if (n in then, then.get(n)) != (n in today, today.get(n)))
             where, then, today = f"{part}.{name}", then.get(name), today.get(name)
         raise TrainingError(f"{out}: was begun with {where} = {then!r} and not {today!r}; give another folder with --out, or go on with the same")

@@ -27,9 +27,6 @@ from anthrolab.training.grpo.voice import InWavesClient, Voice, policy_system
 from anthrolab.training.grpo.waves import InWaves, Waves
 from anthrolab.training.reward.service import Judged, RewardService
 
-DEADLINE_S = 3600.0
-"""Seconds that one dialogue may take: beyond it the partner counts as dead."""
-
 
 @dataclass(frozen=True)
 class Episodes:
@@ -53,26 +50,21 @@ class Episodes:
     _partner_ladder: Ladder = field(default_factory=Ladder)
     _summary_ladder: Ladder = field(default_factory=Ladder)
 
-    async def have(self, name: str, cases: Sequence[Case], timeline: Timeline) -> list[tuple[Rollout, Judged | None]]:
-        """One dialogue a case, in their order (a case may stand there G times), played and judged.
+    async def have(self, name: str, cases: Sequence[Case], timeline: Timeline, group: int = 1) -> list[tuple[Rollout, Judged | None]]:
+        """One dialogue a case, in their order, played and judged; each `group` of them that follow one another are a group.
 
         name: of the step, such as "step-0007": draws, dialogue ids and the call log depend on it. A dialogue whose partner
         failed has no record and no judgement. ModelError if partner or judge cannot be asked any more.
         """
         waves = Waves(self.sampler, f"{self.settings.seed}/{name}", timeline)
         log = CallLog(self.calls / f"{name}.jsonl", self.engine)
-        rollouts = [Rollout(i, f"{name}/{case.id}", case) for i, case in enumerate(cases)]
+        rollouts = [Rollout(i, f"{name}/{i // group}/{case.id}", case) for i, case in enumerate(cases)]
         for rollout in rollouts:
             waves.begin(rollout.number)
 
         async def one(rollout: Rollout) -> Judged | None:
             try:
-                async with asyncio.timeout(DEADLINE_S) as limit:
-                    rollout.dialogue = await self._play(rollout, name, waves, log, timeline)
-            except TimeoutError:
-                if not limit.expired():
-                    raise
-                rollout.fault = "deadline"
+                rollout.dialogue = await self._play(rollout, name, waves, log, timeline)
             except ModelError as e:
                 if e.fault in FINAL_FAULTS:
                     raise
@@ -84,8 +76,8 @@ class Episodes:
             with timeline.span("judge", rollout.dialogue.dialogue_id):
                 return await self.service.judge(rollout.dialogue)
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(rollout)) for rollout in rollouts]
+        async with asyncio.TaskGroup() as tasks_of_step:
+            tasks = [tasks_of_step.create_task(one(rollout)) for rollout in rollouts]
         return [(rollout, task.result()) for rollout, task in zip(rollouts, tasks, strict=True)]
 
     async def _play(self, rollout: Rollout, name: str, waves: Waves, log: CallLog, timeline: Timeline) -> Dialogue:

@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from anthrolab.bench.cases import Case
 from anthrolab.files import append_line, whole_lines, write_atomic
 from anthrolab.runtime.dialogue import Dialogue
-from anthrolab.training.checkpoints import read_log
 from anthrolab.training.grpo.rollout import Decision, Rollout
 from anthrolab.training.reward.batch import Dimensions, Floats
 from anthrolab.training.reward.capability import Capability, Seen
@@ -129,11 +128,3 @@ def capability_row(step: int, capability: Capability, seen: Seen | None) -> dict
         "step": step, "theta": named(capability.theta), "P": named(capability.P), "mean": named(seen.mean if seen else None),
         "noise": named(seen.noise if seen else None), "gain": named(seen.gain if seen else None), "count": named(seen.count if seen else None),
     }  # fmt: skip
-
-
-def capability_at(path: Path, step: int) -> Capability:
-    """The estimate after so many steps; TrainingError if the file has no such row."""
-    for row in read_log(path):
-        if row["step"] == step:
-            return Capability.from_json(json.dumps({"theta": row["theta"], "P": row["P"]}))
-    raise TrainingError(f"{path}: has no row of step {step}; put the file back, or give another folder with --out")

@@ -1,7 +1,6 @@
 """Checks before the first step: what would make the training useless or a lie is seen here, and it does not begin."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,12 @@ from anthrolab.loop.sft.samples import Sample
 from anthrolab.training.grpo.files import Had
 from anthrolab.training.grpo.settings import GRPOSettings
 from anthrolab.training.grpo.voice import Voice
-from anthrolab.training.model_gates import scores_gate
+from anthrolab.training.loss import layer_kinds
+from anthrolab.training.model_gates import ATTENTION, TOLERANCE
 from anthrolab.training.preflight import Gate, Preflight, token_gates
 from anthrolab.training.reward.batch import Dimensions
 from anthrolab.training.settings import SFTSettings
-from anthrolab.training.tokens import Encoded, encode
+from anthrolab.training.tokens import encode
 
 MOST = 8
 """Rows that the gates look at."""
@@ -84,7 +84,7 @@ def reward_gate(had: Had, dimensions: Dimensions) -> Gate:
 
 
 def tokens_gate(had: Had, voice: Voice) -> Gate:
-    """The rows that will be trained on are what was drawn: they end with a stop token, and saying them again gives the words."""
+    """Whether the policy ends its replies: one that never does is cut every time."""
     rows = [d for r, _ in had for d in r.decisions]
     if not rows:
         return Gate("tokens", False, "the policy made no decision", "see why no dialogue could be had")
@@ -96,8 +96,38 @@ def tokens_gate(had: Had, voice: Voice) -> Gate:
     return Gate("tokens", True, seen)
 
 
-def log_probs_gate(model: Any, had: Had, dtype: str, share: bool) -> Gate:
-    """log p of drawn tokens as the training sees them, against the model's own."""
-    rows = [d for r, _ in had for d in r.decisions if d.completion]
-    encoded: Sequence[Encoded] = [Encoded(str(i), "", d.prompt, d.completion) for i, d in enumerate(sorted(rows, key=lambda d: len(d.prompt))[:2])]
-    return scores_gate(model, encoded, dtype, share)
+def log_probs_gate(model: Any, had: Had, dtype: str, settings: GRPOSettings) -> Gate:
+    """log p of drawn tokens as the training makes it, over rows that share their beginnings, against the model's own scores."""
+    import torch
+
+    from anthrolab.training.grpo.logps import tree_log_probs
+
+    name = "log probabilities"
+    if not settings.share_prefixes:
+        return Gate(name, True, "made by TRL itself, row by row (share_prefixes is false)")
+    strange = sorted(layer_kinds(model) - ATTENTION)
+    if strange:
+        return Gate(name, False, f"the model has layers of {', '.join(strange)}, which mix what a tree keeps apart", "set share_prefixes to false")
+    rows = sorted((d for r, _ in had for d in r.decisions if d.completion), key=lambda d: len(d.prompt))[:2]
+    longest, drawn = max(len(d.prompt) for d in rows), max(len(d.completion) for d in rows)
+    ids = torch.zeros((len(rows), longest + drawn), dtype=torch.long, device=model.device)
+    mask = torch.zeros_like(ids)
+    for i, d in enumerate(rows):
+        place = slice(longest - len(d.prompt), longest + len(d.completion))
+        ids[i, place], mask[i, place] = torch.tensor([*d.prompt, *d.completion], device=model.device), 1
+    was = model.training
+    model.eval()
+    with torch.no_grad():
+        found, _ = tree_log_probs(model, ids, mask, drawn, settings.temperature)
+        far = []
+        for i, d in enumerate(rows):
+            own = torch.tensor([[*d.prompt, *d.completion]], device=model.device)
+            scores = model(input_ids=own, use_cache=False, logits_to_keep=len(d.completion) + 1).logits[0, :-1].float() / settings.temperature
+            log_p = scores.log_softmax(-1).gather(1, own[0, len(d.prompt) :, None])[:, 0]
+            far.append((found[i, : len(d.completion)] - log_p).abs())
+    model.train(was)
+    apart = torch.cat(far)
+    allowed = TOLERANCE[dtype]
+    most, mean = float(apart.max()), float(apart.mean())
+    near = most <= allowed[0] / settings.temperature and mean <= allowed[1] / settings.temperature
+    return Gate(name, near, f"log p of {len(apart)} tokens is {most:.4f} at most and {mean:.4f} on average from the model's own", "" if near else "set share_prefixes to false")

@@ -29,7 +29,7 @@ class StepFacts:
     learning_since: float = 0.0
 
     def of_step(self, step: int, had: Had, reward: Floats, flat: tuple[int, int], timeline: Timeline, cost: float | None, judge: str, held_out_seconds: float) -> None:
-        """The step's rollouts and rewards, as they stand in the log. cost: USD, all that the training has cost so far."""
+        """The step's rollouts and rewards, as they stand in the log. cost: USD, all that this command has cost so far."""
         known = reward[~np.isnan(reward)]
         judged = [j for _, j in had if j is not None]
         dialogues = [r.dialogue for r, _ in had if r.dialogue is not None]
@@ -85,7 +85,7 @@ def log_callback(folder: Folder, facts: StepFacts, watch: WatchSettings, say: Sa
         def _say(self, row: dict[str, Any], state: Any) -> None:
             left = state.max_steps - state.global_step
             reward = "no reward" if row["reward"] is None else f"reward {row['reward']:.4f}"
-            cost = "" if not row["cost"] else f", {row['cost']:.4f} USD so far, about {row['cost'] / state.global_step * left:.4f} to come"
+            cost = "" if not row["cost"] else f", {row['cost']:.4f} USD in this command, about {row['cost'] / len(self.took) * left:.4f} to come"
             said = f"{row['invalid']} of {row['rollouts']} invalid, {row['messages'] or 0:.1f} messages a dialogue, {row['flat_groups']} of {row['groups']} groups flat"
             say(f"step {state.global_step} of {state.max_steps}: {reward}, {said}; {row['seconds']:.1f} s, about {duration(median(self.took) * left)} left{cost}")
 

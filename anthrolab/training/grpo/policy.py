@@ -54,11 +54,13 @@ def load_policy_tokenizer(origin: Origin) -> Any:
 def load_policy(origin: Origin, settings: GRPOSettings, dtype: str, tokenizer: Any) -> Any:
     """The model in memory, ready to be trained; its adapter is called "default"."""
     from peft import LoraConfig, PeftModel, get_peft_model
-    from transformers import set_seed
+    from transformers import GenerationConfig, set_seed
 
     tree_attention.register()
     attention = tree_attention.NAME if settings.share_prefixes else "sdpa"
     model = load_model(origin.base, dtype, stop_ids(tokenizer), attention)
+    # the model's own (a repetition penalty, say) would draw from another distribution than the one that is trained
+    model.generation_config = GenerationConfig(bos_token_id=tokenizer.bos_token_id, eos_token_id=stop_ids(tokenizer), pad_token_id=tokenizer.pad_token_id)  # type: ignore[no-untyped-call]
     set_seed(settings.seed)
     if origin.adapter is not None:
         model = PeftModel.from_pretrained(model, str(origin.adapter), is_trainable=True)

@@ -129,9 +129,11 @@ class TransformersSampler:
 @contextmanager
 def speaking(model: Any, whose: Whose) -> Iterator[None]:
     """The model as it is, or as it was at the beginning: the adapter "ref", where the training has made one."""
-    if whose == "policy" or "ref" not in getattr(model, "peft_config", {}):
+    if whose == "policy":
         yield
         return
+    if "ref" not in getattr(model, "peft_config", {}):
+        raise ValueError("the policy as it was at the beginning is not kept: there is no adapter 'ref'")
     model.set_adapter("ref")
     try:
         yield

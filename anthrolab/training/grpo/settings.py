@@ -14,6 +14,10 @@ INITIAL = "initial"
 
 Cases = int | list[str]
 
+_NOT_DECISIVE = {
+    "out", "policy", "skills", "reward", "capability_from", "vllm_url", "threads", "token_budget", "save_steps", "steps", "max_length", "least_contract", "watch",
+}  # fmt: skip
+
 
 class GRPOSettings(BaseModel):
     """Settings of dialogue-level GRPO (paper section 4.6). Use `GRPOSettings.of(...)` for one-line errors."""
@@ -42,8 +46,6 @@ class GRPOSettings(BaseModel):
     warmup: int = Field(default=0, ge=0, description="steps in which the rate rises; then it is constant")
     beta: float = Field(default=0.04, ge=0, le=10, allow_inf_nan=False, description="weight of the KL to the policy at the beginning; 0: none is computed")
     scale_advantages: bool = Field(default=True, description="divide advantages by the group's standard deviation")
-    iterations: int = Field(default=1, ge=1, le=64, description="optimiser steps on one batch of rollouts (mu)")
-    clip: float = Field(default=0.2, gt=0, lt=1, description="the ratio of probabilities is clipped to 1 +- clip")
     lora_rank: int | None = Field(default=16, ge=1, le=1024, description="of a fresh adapter; an adapter that the policy has already is trained on as it is; null: all weights")
     lora_alpha: int = Field(default=32, ge=1, le=4096)
     share_prefixes: bool = Field(default=True, description="what prompts share goes through the model once; the log probabilities are the same (a gate checks it)")
@@ -78,8 +80,9 @@ class GRPOSettings(BaseModel):
 
     @property
     def decisive(self) -> dict[str, Any]:
-        """What decides the outcome: all but where it lies, what only changes speed, and how long it goes on."""
-        return self.model_dump(mode="json", exclude={"out", "threads", "save_steps", "steps", "reward", "capability_from", "vllm_url", "watch"})
+        """What decides the outcome: all but where things lie (they are known by their content), what only changes speed, and
+        bounds that stop a training and may be widened."""
+        return self.model_dump(mode="json", exclude=_NOT_DECISIVE)
 
     @property
     def rollouts(self) -> int:

@@ -5,6 +5,7 @@ every row carries its dialogue's advantage, and the loss is divided by all token
 gradient is A(D) times the sum over its tokens. Everything that is private of TRL is touched in this file alone.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,7 @@ class Rows:
 
 
 def trainer_class() -> type[Any]:
-    """GRPOTrainer for dialogues; made late, since unsloth replaces TRL's classes on import."""
+    """GRPOTrainer for dialogues; made late, so that importing this module loads no torch."""
     import torch
     from trl.trainer.grpo_trainer import GRPOTrainer
     from trl.trainer.utils import pad, use_adapter
@@ -50,8 +51,7 @@ def trainer_class() -> type[Any]:
         def sample(self, prompts: Sequence[Prompt], seed: int) -> list[Sampled]:
             """Replies by vLLM (see `Sampler`). It draws by its own seed."""
             ids, logprobs = self._generate_single_turn([list(p.ids) for p in prompts], None, {}, num_generations=1)
-            stops = set(self.eos_token_ids)
-            return [Sampled(tuple(i), bool(i) and i[-1] in stops, tuple(lp)) for i, lp in zip(ids, logprobs, strict=True)]
+            return [_cut(i, lp, self.eos_token_ids) for i, lp in zip(ids, logprobs, strict=True)]
 
         def _generate_and_score_completions(self, inputs: Any) -> dict[str, Any]:
             rows = self.have(self.state.global_step + 1)
@@ -59,10 +59,10 @@ def trainer_class() -> type[Any]:
             batch["advantages"] = torch.tensor(rows.advantages, dtype=torch.float32, device=self.accelerator.device)
             batch["num_items_in_batch"] = torch.tensor(float(rows.tokens), device=self.accelerator.device)
             with torch.no_grad():
-                if self.num_iterations > 1 or self.use_vllm:
+                if self.use_vllm:
                     batch["old_per_token_logps"] = self._scored(self.model, batch)
-                if self.use_vllm and self.vllm_importance_sampling_correction:
-                    drawn = [torch.tensor(d.logprobs or [0.0] * len(d.completion)) for d in rows.decisions]
+                if self.use_vllm and rows.decisions:  # TRL's "token_truncate"; a token that vLLM gave no log p has ratio 1
+                    drawn = [torch.tensor(d.logprobs or [torch.nan] * len(d.completion)) for d in rows.decisions]
                     batch["sampling_per_token_logps"] = fill(drawn, padding_value=0.0, padding_side="right").to(self.accelerator.device)
                     apart = (batch["old_per_token_logps"] - batch["sampling_per_token_logps"]) * batch["completion_mask"]
                     batch["importance_sampling_ratio"] = torch.exp(torch.nan_to_num(apart)).clamp(max=self.vllm_importance_sampling_clip_max)
@@ -107,9 +107,7 @@ def trainer_class() -> type[Any]:
             return list(_pieces(prompts, drawn, self.token_budget, self.share_prefixes))
 
         def _prepare_inputs(self, batch: Any) -> dict[str, Any]:
-            if self._buffered_inputs is None or self._step % self.num_iterations == 0:
-                self._buffered_inputs: dict[str, Any] | None = self._generate_and_score_completions(batch)
-            return self._buffered_inputs
+            return self._generate_and_score_completions(batch)
 
         def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> Any:
             """All rows of the step, forwards and backwards a piece at a time; the pieces' losses add up to the batch's."""
@@ -142,26 +140,30 @@ def trainer_class() -> type[Any]:
             own.load_adapter(checkpoint, "default", is_trainable=True)
             own.set_adapter("default")
 
+        def restore(self, checkpoint: str) -> None:
+            """The weights of a checkpoint, without a step."""
+            self._load_from_checkpoint(checkpoint)
+
         def create_model_card(self, *args: Any, **kwargs: Any) -> None:
             """None: a card that nobody wrote says nothing."""
 
     return DialogueGRPOTrainer
 
 
-def arguments(s: GRPOSettings, checkpoints: Path) -> Any:
+def arguments(s: GRPOSettings, checkpoints: Path, stops: Sequence[int] = ()) -> Any:
     """What TRL is told. One "sample" of its dataset stands for a dialogue, and means nothing."""
     import torch
     from trl.trainer.grpo_config import GRPOConfig
 
     vllm: dict[str, Any] = {}
     if s.backend != "transformers":
-        vllm = {"use_vllm": True, "vllm_mode": "server" if s.backend == "vllm_server" else "colocate", "vllm_server_base_url": s.vllm_url, "vllm_max_model_length": s.max_length}
+        vllm = {"use_vllm": True, "vllm_mode": "server" if s.backend == "vllm_server" else "colocate", "vllm_server_base_url": s.vllm_url, "vllm_max_model_length": s.max_length, "vllm_importance_sampling_mode": "token_truncate", "generation_kwargs": {"stop_token_ids": list(stops)}}
     return GRPOConfig(
         output_dir=str(checkpoints), per_device_train_batch_size=s.rollouts, gradient_accumulation_steps=1, steps_per_generation=1,
-        num_generations=s.group, num_iterations=s.iterations, max_completion_length=s.max_new_tokens, temperature=s.temperature, top_p=1.0, top_k=0,
-        beta=s.beta, epsilon=s.clip, loss_type="dapo", learning_rate=s.learning_rate, lr_scheduler_type="constant_with_warmup", warmup_steps=s.warmup,
+        num_generations=s.group, max_completion_length=s.max_new_tokens, temperature=s.temperature, top_p=1.0, top_k=0,
+        beta=s.beta, loss_type="dapo", learning_rate=s.learning_rate, lr_scheduler_type="constant_with_warmup", warmup_steps=s.warmup,
         weight_decay=0.0, max_grad_norm=1.0, max_steps=s.steps, seed=s.seed, use_cpu=not torch.cuda.is_available(), bf16=False,
-        gradient_checkpointing=False, remove_unused_columns=False, ignore_data_skip=True, logging_steps=1, logging_nan_inf_filter=False,
+        gradient_checkpointing=False, disable_dropout=True, remove_unused_columns=False, ignore_data_skip=True, logging_steps=1, logging_nan_inf_filter=False,
         save_strategy="steps", save_steps=s.save_steps, save_total_limit=2, report_to=[], disable_tqdm=True, dataloader_pin_memory=False, **vllm,
     )  # fmt: skip
 
@@ -193,6 +195,12 @@ def _pieces(prompts: list[list[int]], drawn: list[list[int]], budget: int, share
             tree.add(row)
     if rows:
         yield rows
+
+
+def _cut(ids: Sequence[int], logprobs: Sequence[float | None], stops: Sequence[int]) -> Sampled:
+    """A reply of vLLM up to and with its first stop token; log p is nan where there is none."""
+    end = next((i + 1 for i, token in enumerate(ids) if token in stops), len(ids))
+    return Sampled(tuple(ids[:end]), bool(end) and ids[end - 1] in stops, tuple(math.nan if p is None else p for p in logprobs[:end]))
 
 
 def _no_reward_function(prompts: list[Any], completions: list[Any], **kwargs: Any) -> list[float]:

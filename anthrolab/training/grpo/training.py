@@ -10,7 +10,6 @@ from typing import Any
 from anthrolab.bench.cases import Case
 from anthrolab.bench.effort import Effort
 from anthrolab.bench.settings import Limits, State
-from anthrolab.bench.store import Run
 from anthrolab.cards.library import Library, default_cards_dir, load_library
 from anthrolab.files import write_atomic
 from anthrolab.judging.rubric import Rubric, load_rubric
@@ -18,7 +17,7 @@ from anthrolab.models.opening import open_models
 from anthrolab.models.systems import OPERATION, System, default_systems_path, load_systems
 from anthrolab.runtime.prompt import prompts_hash
 from anthrolab.sync import Background
-from anthrolab.training.checkpoints import cut_log, is_last, last_checkpoint, read_log, step_of
+from anthrolab.training.checkpoints import cut_log, last_checkpoint, read_log, step_of
 from anthrolab.training.grpo import gates
 from anthrolab.training.grpo.episodes import Episodes, partner_of
 from anthrolab.training.grpo.files import (
@@ -97,6 +96,7 @@ class Training:
     _trainer: Any = None
     _checkpoint: Path | None = None
     _began: float = field(default_factory=time.monotonic)
+    _spent_before: float = 0.0
 
     @classmethod
     def open(cls, settings: GRPOSettings, files: Files, effort: Effort, say: Say) -> "Training":
@@ -127,7 +127,7 @@ class Training:
     def _begin(self, scores: dict[str, float | None] | None) -> None:
         """The manifest: a fresh one, or the one that lies there, compared with the settings, models and cards of now."""
         now = {
-            "settings": {**self.settings.decisive, "base": self.origin.base},
+            "settings": self.settings.decisive,
             **self.origin.identity,
             "reward": self.reward.model_dump(mode="json"),
             "rubric": self.rubric.hash,
@@ -144,13 +144,14 @@ class Training:
         self._checkpoint = last_checkpoint(self.folder.checkpoints, (CAPABILITY,))
         if self._checkpoint is not None and not there:
             raise TrainingError(f"{self.folder.manifest}: is missing, though there are checkpoints; give another folder with --out")
+        base = there.get("settings", {}).pop("base", None)  # a path, known by its content below
         if there and self._checkpoint is None and "finished" not in there and not same(there, now):
             self.say(f"{self.folder.path}: nothing was learnt yet and the settings are others now; its dialogues are played anew")
             self.folder.forget_steps()
             there = {}
         if there:
             check_same(self.settings.out, there, now)
-        self.manifest = (there or now) | {"watch": self.settings.watch.model_dump(mode="json")}
+        self.manifest = (there or now) | {"settings": {**self.settings.decisive, "base": base or self.origin.base}, "watch": self.settings.watch.model_dump(mode="json")}
         if not there:
             self.manifest |= {"capability_from": str(self.settings.capability_from) if scores else None, "versions": library_versions()}  # fmt: skip
 
@@ -163,7 +164,7 @@ class Training:
         model = load_policy(self.origin, self.settings, dtype, tokenizer)
         voice = Voice(tokenizer, self.settings)
         model.generation_config.eos_token_id = voice.stops
-        self._trainer = self._make_trainer(model, tokenizer)
+        self._trainer = self._make_trainer(model, tokenizer, voice.stops)
         sampler = self._sampler(voice)
         with Background() as background:
             self._background, stack = background, AsyncExitStack()
@@ -176,7 +177,8 @@ class Training:
 
     async def _open_episodes(self, stack: AsyncExitStack, voice: Voice, sampler: Sampler) -> Episodes:
         models = await stack.enter_async_context(open_models())
-        engine = await stack.enter_async_context(self.effort.engine(Run(self.folder.path), *self.systems.values()))
+        engine = await stack.enter_async_context(self.effort.engine_at(self.folder.path, *self.systems.values()))
+        self._spent_before = engine.meter.spent
         calls = self.folder.calls / f"judge-{self.settings.judge}.jsonl"
         opened = open_reward_service(
             self.settings.judge, self.rubric, self.library, self.dimensions, calls, systems_file=self.files.systems,
@@ -197,13 +199,13 @@ class Training:
             self.settings.temperature, self.settings.share_prefixes,
         )  # fmt: skip
 
-    def _make_trainer(self, model: Any, tokenizer: Any) -> Any:
+    def _make_trainer(self, model: Any, tokenizer: Any, stops: list[int]) -> Any:
         from datasets import Dataset  # type: ignore[import-untyped]
         from transformers import PrinterCallback
 
         s = self.settings
         trainer = trainer_class()(
-            model=model, args=arguments(s, self.folder.checkpoints), processing_class=tokenizer, callbacks=[log_callback(self.folder, self.facts, s.watch, self.say)],
+            model=model, args=arguments(s, self.folder.checkpoints, stops), processing_class=tokenizer, callbacks=[log_callback(self.folder, self.facts, s.watch, self.say)],
             train_dataset=Dataset.from_dict({"prompt": ["-"] * s.cases_per_step}),
             have=self.have, keep=self.keep, share_prefixes=s.share_prefixes, token_budget=s.token_budget,
         )  # fmt: skip
@@ -213,6 +215,7 @@ class Training:
     def preflight(self) -> Preflight:
         """The gates over the first step's dialogues; nothing where a checkpoint shows that they were passed."""
         if self._checkpoint is not None:
+            self.say(f"the gates were passed before {self._checkpoint.name}")
             return Preflight()
         self.say("playing the first step's dialogues, for the gates")
         write_manifest(self.folder.manifest, self.manifest)  # what the dialogues are played with
@@ -222,7 +225,7 @@ class Training:
         seen = gates.template_gates(voice.tokenizer, had, self.settings)
         found = [*seen.gates, gates.tokens_gate(had, voice), gates.contract_gate(had, self.settings), gates.reward_gate(had, self.dimensions)]
         if all(gate.passed for gate in found):
-            found.append(gates.log_probs_gate(model, had, dtype_of(self.settings), self.settings.share_prefixes))
+            found.append(gates.log_probs_gate(model, had, dtype_of(self.settings), self.settings))
         self.manifest["gates"] = [vars(gate) for gate in found]
         return Preflight(found, seen.shown, seen.lengths)
 
@@ -237,11 +240,15 @@ class Training:
         else:
             self.capability = Capability.from_json((self._checkpoint / CAPABILITY).read_text(encoding="utf-8"))
             cut_log(self.folder.capability, done)
-        if self._checkpoint is not None and is_last(self._checkpoint) and done >= self.settings.steps:
-            self._trainer._load_from_checkpoint(str(self._checkpoint))  # train() would go one step further
+        if self._checkpoint is not None and (done >= self.settings.steps or self._ended_by_alarm(done)):
+            self._trainer.restore(str(self._checkpoint))  # train() would go one step further
         else:
             self._trainer.train(resume_from_checkpoint=str(self._checkpoint) if self._checkpoint else None)
         self.manifest["last_held_out_seconds"] = self._look_at_held_out(self._trainer.state.global_step or done, last=True)
+
+    def _ended_by_alarm(self, step: int) -> bool:
+        """Whether an alarm that stops the training was raised at its last step, before the command was killed."""
+        return self.settings.watch.stop and any(row["step"] == step for row in read_log(self.folder.alarms))
 
     def have(self, step: int) -> Rows:
         """The training rows of a step: play, judge, reward, observe; everything is on disk before it is learnt from."""
@@ -290,17 +297,23 @@ class Training:
             return read_rollouts(path, self.dimensions), Timeline.resumed([s for s in spans if s.kind in PLAYING])
         timeline = Timeline()
         cases = [c for c in cases_of_step(self.cases, step, self.settings.cases_per_step, self.settings.seed) for _ in range(self.settings.group)]
-        had = self._play(f"step-{step:04d}", cases, timeline)
+        had = self._play(f"step-{step:04d}", cases, timeline, self.settings.group)
         timeline.write(self.folder.timeline(step))
         write_rollouts(path, had, self.dimensions)
         return had, timeline
 
-    def _play(self, name: str, cases: list[Case], timeline: Timeline) -> Had:
+    def _play(self, name: str, cases: list[Case], timeline: Timeline, group: int = 1) -> Had:
+        """Play and judge. TrainingError if nothing is known of any dialogue, since partner or judge failed: that is kept nowhere."""
         assert self._background is not None and self._episodes is not None
         sampler = self._episodes.sampler
         if hasattr(sampler, "forget"):
             sampler.forget()
-        return self._background.run(self._episodes.have(name, cases, timeline))
+        had = self._background.run(self._episodes.have(name, cases, timeline, group))
+        faults = [rollout.fault or (judged.fault if judged else None) for rollout, judged in had if judged is None or judged.status == "judge_failed"]
+        if len(faults) == len(had):
+            who = "the partner" if had[0][1] is None else "the judge"
+            raise TrainingError(f"{name}: no dialogue has a reward: {who} failed ({faults[0]}); see that its server answers, and the same command goes on from here")
+        return had
 
     def _look_at_held_out(self, step: int, last: bool = False) -> float:
         """Have the held-out cases played and judged if it is time (an alarm may end a training early), unless that is on disk.
@@ -318,7 +331,7 @@ class Training:
     def _spent(self) -> float | None:
         assert self._episodes is not None
         meter = self._episodes.engine.meter
-        return meter.spent if meter.priced else None
+        return meter.spent - self._spent_before if meter.priced else None
 
 
 def _told(system: System) -> dict[str, Any]:

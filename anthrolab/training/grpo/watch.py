@@ -73,7 +73,6 @@ FALLEN = 0.05
 POWER = 0.8
 """The share of trainings in which a drift as small as `least_visible` says is found, about."""
 
-_OF_A_BATCH = ("reward", "reward_std", "tokens", "decisions", *(q.name for q in WATCHED))
 
 
 class WatchSettings(BaseModel):
@@ -146,20 +145,6 @@ def watched(dialogues: Sequence[Dialogue], violations: Sequence[int]) -> dict[st
     }
 
 
-def batches(rows: Sequence[Row]) -> list[Row]:
-    """The rows of a log, one a batch of rollouts: of several optimiser steps on one batch (settings.iterations) the first.
-
-    A row that has a number of tokens and equals the one before it in that, in the reward and in all that is watched, is of the
-    same batch.
-    """
-    found: list[Row] = []
-    for row in rows:
-        if found and row.get("tokens") is not None and all(row.get(k) == found[-1].get(k) for k in _OF_A_BATCH):
-            continue
-        found.append(row)
-    return found
-
-
 def alarms(rows: Sequence[Row], settings: WatchSettings) -> list[Alarm]:
     """All alarms of a log, in the order of steps: one each time a quantity has been off for `window` batches in a row, none while
     it stays so; the module says what off is.
@@ -168,8 +153,7 @@ def alarms(rows: Sequence[Row], settings: WatchSettings) -> list[Alarm]:
     and the share `least_change` of its first mean (rules_score: its least change only). Batches without a reward, or without the
     quantity, are not counted for it. What is said of a step depends on the rows up to it alone.
     """
-    once = batches(rows)
-    found = [alarm for quantity in WATCHED for alarm in _alarms_of(quantity, once, settings)]
+    found = [alarm for quantity in WATCHED for alarm in _alarms_of(quantity, rows, settings)]
     return sorted(found, key=lambda a: a.step)
 
 
@@ -183,7 +167,7 @@ def least_visible(rows: Sequence[Row], settings: WatchSettings) -> list[Visible]
 
     found = []
     for quantity in WATCHED:
-        _, _, values = _known(quantity, batches(rows))
+        _, _, values = _known(quantity, rows)
         count, window = len(values), settings.window
         if count < settings.least_batches:
             continue

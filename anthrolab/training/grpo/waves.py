@@ -74,7 +74,8 @@ class Waves:
         seed = int(content_hash(f"{self.seed}/{self.waves}")[:8], 16) & 0x7FFFFFFF
         try:
             with self.timeline.span("generate", f"wave {self.waves}"):
-                replies = await asyncio.to_thread(self.sampler.sample, [prompt for _, _, prompt, _ in wave], seed)
+                drawn = await asyncio.to_thread(self.sampler.sample, [prompt for _, _, prompt, _ in wave], seed)
+            replies = list(zip(wave, drawn, strict=True))
         except BaseException as e:
             for *_, place in wave:
                 if not place.done():
@@ -82,7 +83,7 @@ class Waves:
             if not isinstance(e, Exception):
                 raise
         else:
-            for (*_, place), reply in zip(wave, replies, strict=True):
+            for (*_, place), reply in replies:
                 if not place.done():
                     place.set_result(reply)
         finally:
