@@ -10,15 +10,19 @@ import polars as pl
 from anthrolab.show.figures import GRID, STRONG, shown_name, styled
 from anthrolab.show.kalman_data import Trajectory
 from anthrolab.show.tables import NO_VALUE, PrintedTable, plain_table
-from anthrolab.training.reward.batch import Dimensions, Floats
+from anthrolab.training.reward.batch import Dimensions
 from anthrolab.training.reward.closed_forms import steady
-from anthrolab.training.reward.study import BASELINE, Measured, Scene
+from anthrolab.training.reward.study import BASELINE, SETTLED, Measured, Scene
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 Z = 1.96
 COLUMNS = 5
+COMPARED = {"mean ability": "Mean ability", "least ability": "Least ability", "gain of weak": "Gain of weak", "gain of others": "Gain of others",
+            "pull on weak, early": "Early pull on weak"}  # fmt: skip
+"""The quantities of `study.compare` that stand in tables, with their headings."""
+LESS = "Less adaptive, less reward: the share of dialogues and dimensions in which more score would lower the adaptive part, or the final reward."
 TITLE = 18
 """Characters of a panel's title in a line, so that titles stand beside each other in a narrow window."""
 
@@ -91,7 +95,7 @@ def weights_figure(trajectories: Sequence[Trajectory], dimensions: Dimensions | 
             )  # fmt: skip
     if dimensions is not None and dimensions.ids == trajectories[0].ids:
         x = [min(t.steps[0] for t in trajectories), max(t.steps[-1] for t in trajectories)]
-        for k, level in enumerate(_legacy_weights(dimensions)):
+        for k, level in enumerate(dimensions.shares):
             row, column = place(k)
             figure.add_scatter(x=x, y=[level, level], mode="lines", line={"color": "#555", "width": 1, "dash": "dot"}, name="rubric's weight", legendgroup="rubric",
                                showlegend=k == 0, row=row, col=column)  # fmt: skip
@@ -115,18 +119,54 @@ def last_table(trajectories: Sequence[Trajectory]) -> PrintedTable:
 
 def study_table(scene: Scene, measured: Sequence[Measured], seeds: int) -> PrintedTable:
     """What the variants of the reward came to in a scene: the baseline's means, and the others' paired differences to it."""
-    columns = {"mean ability": "Mean ability", "least ability": "Least ability", "gain of weak": "Gain of weak", "gain of others": "Gain of others",
-               "pull on weak, early": "Early pull on weak", "weak share of pull": "Weak share of pull"}  # fmt: skip
+    caption = f"{scene.about}. {_how_compared(scene, seeds)}"
+    return plain_table(f"study-{_in_ids(scene)}", f"Simulated: {scene.name}", caption, pl.DataFrame(_compared(measured, COMPARED)))
+
+
+def widths_table(scene: Scene, measured: Sequence[Measured], seeds: int) -> PrintedTable:
+    """The same for widths of the match (`study.widths`), with the shares of dialogues and dimensions in which more score earns less."""
+    columns = {quantity: name for quantity, name in COMPARED.items() if quantity != "gain of others"}
+    rows = [row | _less(measured, row["Reward"]) for row in _compared(measured, columns)]
+    caption = f"{scene.about}. {_how_compared(scene, seeds)} {LESS}"
+    return plain_table(f"widths-{_in_ids(scene)}", f"Simulated widths of the match: {scene.name}", caption, pl.DataFrame(rows))
+
+
+def filter_table(studies: Mapping[Scene, Sequence[Measured]], seeds: int, variant: str = "full") -> PrintedTable:
+    """How far theta and the batch mean are from the true ability in every scene, how often theta's band holds it, and where more score
+    earns less; of one variant of the reward."""
+    rows = []
+    for scene, measured in studies.items():
+        of = {m.quantity: m for m in measured if m.variant == variant}
+        errors = {name: "{0.mean:.4f} ({0.low:.4f} to {0.high:.4f})".format(of[quantity]) for quantity, name in (("error of theta", "theta"), ("error of batch mean", "batch mean"))}
+        rows.append({"World": scene.name} | errors | {"Band holds": f"{100 * of['band holds'].mean:.1f}%"} | _less(measured, variant))
+    caption = (f"Reward {variant}, {seeds} seeds: root mean square distance to the true ability from step {SETTLED + 1} on, with its 95% interval, one at a time; the share of steps and "
+               f"dimensions in which theta +- {Z} sqrt(P) holds the true ability. {LESS}")  # fmt: skip
+    return plain_table("study-filter", "Simulated: theta against the true ability", caption, pl.DataFrame(rows))
+
+
+def _compared(measured: Sequence[Measured], columns: Mapping[str, str]) -> list[dict[str, str]]:
+    """A row a variant, a column a quantity, everything times 100."""
     cells: dict[str, dict[str, str]] = {}
     for m in measured:
         if m.quantity in columns:
             mean, *ends = (100 * v for v in (m.mean, m.difference, m.difference_low, m.difference_high))
             text = f"{mean:.1f}" if m.variant == BASELINE else "{:+.2f} ({:+.2f} to {:+.2f})".format(*ends)
             cells.setdefault(m.variant, {})[columns[m.quantity]] = text
-    frame = pl.DataFrame([{"Reward": variant, **row} for variant, row in cells.items()])
-    caption = (f"{scene.about}. Weak: {', '.join(scene.weak)}. {BASELINE}: means over {seeds} seeds; the others: difference to it on the same seeds, with its 95% interval. "
-               "Everything times 100: abilities after the last step; pull: mean of advantage times what was tried.")  # fmt: skip
-    return plain_table(f"study-{scene.name.replace(' ', '-')}", f"Simulated: {scene.name}", caption, frame)
+    return [{"Reward": variant, **row} for variant, row in cells.items()]
+
+
+def _less(measured: Sequence[Measured], variant: str) -> dict[str, str]:
+    of = {m.quantity: m.mean for m in measured if m.variant == variant}
+    return {"Less adaptive": f"{100 * of['more score, less adaptive']:.2f}%", "Less reward": f"{100 * of['more score, less reward']:.3f}%"}
+
+
+def _how_compared(scene: Scene, seeds: int) -> str:
+    return (f"Weak: {', '.join(scene.weak)}. {BASELINE}: means over {seeds} seeds; the others: difference to it on the same seeds, with its 95% interval, one at a time. "
+            f"Everything times 100: abilities after the last step; early pull: mean of advantage times what was tried, in {SETTLED} steps.")  # fmt: skip
+
+
+def _in_ids(scene: Scene) -> str:
+    return scene.name.replace(" ", "-")
 
 
 def panels(ids: Sequence[str], names: Mapping[str, str] | None = None, more_rows: int = 0) -> "tuple[Figure, Callable[[int], tuple[int, int]]]":
@@ -159,13 +199,6 @@ def colours(many: int) -> list[str]:
 def _first(t: Trajectory) -> int:
     """The first dimension that has an estimate: its line stands in the legend."""
     return int(np.argmax(~np.isnan(t.theta).all(axis=0)))
-
-
-def _legacy_weights(dimensions: Dimensions) -> Floats:
-    weights = np.zeros(len(dimensions.ids))
-    for group in dimensions.groups:
-        weights[group] = dimensions.rho[group] / dimensions.rho[group].sum()
-    return weights
 
 
 def _said(value: float) -> str:

@@ -16,6 +16,9 @@ from anthrolab.training.reward.log import read_rewards
 from anthrolab.training.reward.settings import RewardSettings
 from anthrolab.training.settings import TrainingError
 
+DEFAULT_RUN = "runs/grpo"
+"""Where notebook 10 looks for a training unless told otherwise."""
+
 
 @dataclass(frozen=True)
 class Trajectory:
@@ -44,15 +47,19 @@ def read_trajectory(folder: Path, name: str = "") -> Trajectory:
     reward = read_manifest(files.manifest).get("reward")
     if not isinstance(reward, dict):
         raise TrainingError(f"{files.manifest}: holds no reward settings; name the folder of a GRPO training (anthrolab grpo train)")
-    rows = read_log(files.capability)
     try:
+        rows = read_log(files.capability)
         ids = tuple(rows[0]["theta"])
         values = {key: np.array([_row(row[key], ids) for row in rows]) for key in ("theta", "P", "mean", "noise", "gain", "count")}
         steps = tuple(int(row["step"]) for row in rows)
     except (IndexError, KeyError, TypeError, ValueError, AttributeError) as e:
         raise TrainingError(f"{files.capability}: not the file of a capability filter ({type(e).__name__}: {e}); train anew in another folder") from e
     alpha = _alpha(read_rewards(files.rewards), ids, steps)
-    return Trajectory(name or folder.name, ids, steps, **values, alpha=alpha, settings=RewardSettings.of(**reward))
+    try:
+        settings = RewardSettings.of(**reward)
+    except TrainingError as e:
+        raise TrainingError("\n".join(f"{files.manifest}: reward.{line}" for line in str(e).splitlines())) from None
+    return Trajectory(name or folder.name, ids, steps, **values, alpha=alpha, settings=settings)
 
 
 def read_trajectories(folders: Sequence[Path]) -> list[Trajectory]:
@@ -66,9 +73,20 @@ def read_trajectories(folders: Sequence[Path]) -> list[Trajectory]:
     return found
 
 
-def has_trajectory(folder: Path) -> bool:
-    """Whether the folder is one of a GRPO training."""
-    return Folder(folder).capability.exists()
+def named_trajectories(run_dir: str, run_dirs: str = "") -> list[Trajectory]:
+    """The trajectories of the training `run_dir` and of those in `run_dirs`, which have commas between them.
+
+    None for an empty `run_dir`, and for DEFAULT_RUN where no training was begun yet (executed notebooks may lie there already).
+    Every other folder has to be one of a GRPO training: TrainingError names one that is not.
+    """
+    first = Path(run_dir)
+    nothing = not run_dir.strip() or (first == Path(DEFAULT_RUN) and not _begun(first))
+    others = [Path(text.strip()) for text in run_dirs.split(",") if text.strip()]
+    return read_trajectories([*([] if nothing else [first]), *others])
+
+
+def _begun(folder: Path) -> bool:
+    return folder.exists() and (not folder.is_dir() or any(path.name != "notebooks" for path in folder.iterdir()))
 
 
 def _row(values: dict[str, float | None] | None, ids: tuple[str, ...]) -> list[float]:

@@ -20,17 +20,23 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 PLOTLY = "application/vnd.plotly.v1+json"
+R_FLOORS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+QS = (0.0, 0.00001, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
+SIGMAS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.65, 0.7, 0.8, 1.0, 1.2)
+"""Stops of the sliders; the settings' own values come to them."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """One setting of the simulator: the training, and the same one (same draws) with the rubric's weights alone."""
+    """One setting of the simulator: the training, and the same one (same draws) with the rubric's weights alone. `lifted`: epsilon is 0 in
+    the settings that were given, and was lifted for this variant."""
 
     scene: Scene
     variant: str
     settings: RewardSettings
     run: Simulated
     legacy: Simulated
+    lifted: bool = False
 
 
 def show_simulation(scene: Scene, variant: str, rubric: Rubric, settings: RewardSettings = PAPER, seed: int = 0) -> Shown:
@@ -38,7 +44,12 @@ def show_simulation(scene: Scene, variant: str, rubric: Rubric, settings: Reward
     dimensions, chosen = Dimensions.of(rubric, settings.rho), variants(settings)
     legacy = simulate(scene.world, dimensions, chosen[BASELINE], seed)
     run = legacy if variant == BASELINE else simulate(scene.world, dimensions, chosen[variant], seed)
-    return Shown(scene, variant, chosen[variant], run, legacy)
+    return Shown(scene, variant, chosen[variant], run, legacy, chosen[variant].epsilon != settings.epsilon)
+
+
+def with_own(stops: tuple[float, ...], own: float) -> tuple[float, ...]:
+    """Stops of a slider with the settings' own value among them."""
+    return tuple(sorted({*stops, own}))
 
 
 def ys(shown: Shown) -> list[list[float | None]]:
@@ -87,8 +98,10 @@ def said(shown: Shown, rubric: Rubric) -> str:
     # the early steps are those in which both learners are still alike
     since = max(shown.scene.world.jump_at - 1, 0)
     early, early_legacy = (float(r.pressure[since : since + SETTLED][:, weak].mean()) for r in (run, legacy))
+    never = least_sigma(Dimensions.of(rubric, s.rho), s)
     lines = [
         f"{shown.scene.about}.",
+        *([f"epsilon is 0 in the settings; this reward needs one, so it is {s.epsilon:g} here."] if shown.lifted else []),
         "theta does not move (static)." if s.ablation == "static" else f"Filter at rest with R at its floor: gain {rest.gain:.3f}, 63% of a jump after {rest.time_constant:.1f} steps, {rest.lag:.1f} steps behind a steady rise, "
         f"{100 * rest.noise_kept:.0f}% of a batch mean's random error kept, band theta +- {Z * np.sqrt(rest.P):.3f}.",
         f"Error against the true ability (root mean square): theta {error:.3f}, batch mean {raw:.3f}.",
@@ -96,7 +109,7 @@ def said(shown: Shown, rubric: Rubric) -> str:
         f"the others: to {run.ability[-1][~weak].mean():.3f} (legacy: {legacy.ability[-1][~weak].mean():.3f}).",
         f"Pull at a weak dimension in the first {SETTLED} steps{' after the jump' if since else ''}: {early:.3f} (legacy: {early_legacy:.3f}).",
         f"More score would earn less: adaptive part {100 * run.falling.mean():.1f}%, final reward {100 * run.falling_reward.mean():.2f}% of dialogues and dimensions "
-        f"(never from sigma {least_sigma(Dimensions.of(rubric, s.rho), s):.3f} on; here {s.sigma:g}).",
+        + (f"(never from sigma {never:.3f} on; here {s.sigma:g})." if never else "(never with this reward, whatever sigma is)."),
     ]  # fmt: skip
     return str(Markup("<ul class='al-said'>{}</ul>").format(Markup("").join(Markup("<li>{}</li>").format(line) for line in lines)))
 
@@ -109,16 +122,21 @@ class KalmanSimulator(w.VBox):  # type: ignore[misc]
         self.scenes = {s.name: s for s in scenes(rubric)}
         wide = {"width": "330px"}
 
-        def slider(kind: Any, name: str, value: float, low: float, high: float, step: float, form: str = ".3f") -> Any:
+        def slider(kind: Any, name: str, value: float, low: float, high: float, step: float, form: str) -> Any:
             made = kind(value=value, min=low, max=high, step=step, description=name, continuous_update=False, readout_format=form, layout=wide)
             made.add_class(f"al-{name.replace('_', '-').replace(' ', '-').lower()}")
             return made
 
+        def stops(name: str, values: tuple[float, ...], own: float) -> Any:
+            options = [(f"{value:g}", value) for value in with_own(values, own)]
+            made = w.SelectionSlider(options=options, value=own, description=name, continuous_update=False, layout=wide)
+            made.add_class(f"al-{name.replace('_', '-').lower()}")
+            return made
+
         self.scene = w.Dropdown(options=list(self.scenes), description="Learner", layout=wide)
-        self.variant = w.Dropdown(options=list(variants(settings)), value="full", description="Reward", layout=wide)
+        self.variant = w.Dropdown(options=list(variants(settings)), value=settings.ablation, description="Reward", layout=wide)
         self.controls = {
-            "R_floor": slider(w.FloatLogSlider, "R_floor", settings.R_floor, -4, 0, 0.1, ".4f"), "Q": slider(w.FloatLogSlider, "Q", max(settings.Q, 1e-5), -5, -1, 0.1, ".5f"),
-            "sigma": slider(w.FloatSlider, "sigma", settings.sigma, 0.05, max(1.2, settings.sigma), 0.05, ".2f"),
+            "R_floor": stops("R_floor", R_FLOORS, settings.R_floor), "Q": stops("Q", QS, settings.Q), "sigma": stops("sigma", SIGMAS, settings.sigma),
             "judge_noise": slider(w.FloatSlider, "Judge noise", 0.3, 0, 2, 0.1, ".1f"), "step_noise": slider(w.FloatSlider, "Step noise", 0.1, 0, 1, 0.1, ".1f"),
             "seed": slider(w.IntSlider, "Seed", 1, 1, 50, 1, "d"),
         }  # fmt: skip

@@ -39,6 +39,15 @@ class Dimensions:
         """The columns of the local and of the holistic group."""
         return self.local, ~self.local
 
+    @property
+    def shares(self) -> Floats:
+        """rho divided by its sum within the group (K,): the rubric's weights where everything was assessed."""
+        found = np.zeros(len(self.ids))
+        for group in self.groups:
+            weights = self.rho[group] / self.rho[group].max(initial=0)  # the sum of great weights would be infinite
+            found[group] = weights / weights.sum()
+        return found
+
     def row(self, values: Mapping[str, float | None], empty: float = np.nan) -> Floats:
         """Values by dimension as a row (K,); one that is None or missing is `empty`."""
         found = (values.get(i) for i in self.ids)

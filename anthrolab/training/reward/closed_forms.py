@@ -55,11 +55,12 @@ def reward_slopes(
     known = np.where(np.isnan(theta), UNKNOWN, theta)
     matched = settings.ablation in ("full", "static", "zpd_only")
     adaptive, legacy = np.empty(scores.shape), np.empty(scores.shape)
+    weights = np.where(np.isnan(scores), np.nan, dimensions.shares)
     for group, share in zip(dimensions.groups, (settings.local, settings.holistic), strict=True):
         s, a = scores[:, group], alpha[:, group]
         mean = np.nansum(a * s, axis=1, keepdims=True)
         turn = (s - known[group]) * (s - mean) / settings.sigma**2 if matched else 0.0
-        rho = np.where(np.isnan(s), np.nan, dimensions.rho[group])
+        rho = weights[:, group]
         adaptive[:, group] = share * settings.continuous * a * (1 - turn)
         legacy[:, group] = share * settings.continuous * rho / np.nansum(rho, axis=1, keepdims=True)
     final = legacy if settings.ablation == "legacy" else settings.mix_legacy * legacy + settings.mix_adaptive * adaptive
@@ -81,6 +82,5 @@ def least_sigma(dimensions: Dimensions, settings: RewardSettings = PAPER, gap: f
     """
     if settings.mix_adaptive == 0 or settings.ablation in ("legacy", "deficit_only"):
         return 0.0
-    shares = [float((dimensions.rho[group] / dimensions.rho[group].sum()).min()) for group in dimensions.groups if group.any()]
-    c = min(shares) * settings.mix_legacy / settings.mix_adaptive
+    c = float(dimensions.shares.min()) * settings.mix_legacy / settings.mix_adaptive
     return gap * math.sqrt(1 + 2 * c - math.sqrt((1 + 2 * c) ** 2 - 1))

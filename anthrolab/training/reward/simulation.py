@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 
 from anthrolab.judging.rubric import Rubric
+from anthrolab.training.reward.advantages import group_advantages
 from anthrolab.training.reward.batch import Batch, Dimensions, Floats
 from anthrolab.training.reward.capability import Capability
 from anthrolab.training.reward.closed_forms import reward_slopes
@@ -20,8 +21,6 @@ from anthrolab.training.reward.settings import PAPER, RewardSettings
 
 TURNS = 11
 """Evaluated turns of a dialogue, each with the checkboxes of a local dimension (the paper's cases have 11 to 17)."""
-ADVANTAGE_FLOOR = 1e-4
-"""Added to a group's standard deviation, as GRPO does."""
 
 
 @dataclass(frozen=True)
@@ -103,14 +102,6 @@ def sigmoid(x: Floats) -> Floats:
     return half
 
 
-def group_advantages(reward: Floats, group: int) -> Floats:
-    """(R - mean) / (standard deviation + a little) within each group of `group` neighbours, (n,)."""
-    rows = reward.reshape(-1, group)
-    centred = rows - rows.mean(axis=1, keepdims=True)
-    scaled: Floats = centred / (rows.std(axis=1, ddof=1, keepdims=True) + ADVANTAGE_FLOOR)
-    return scaled.ravel()
-
-
 def draw(world: World, skill: Floats, rng: np.random.Generator) -> tuple[Batch, Floats]:
     """A batch of cases * group dialogues of a learner, and what it tried in each, (n, K)."""
     n, k = world.cases * world.group, len(skill)
@@ -128,6 +119,7 @@ def simulate(world: World, dimensions: Dimensions, settings: RewardSettings = PA
     """One training; the filter begins at the true abilities, as it does after a benchmark run. Same arguments, same result."""
     skill = skills(np.array(world.start), world.spread)
     free = np.array(world.teachable)
+    groups = np.repeat(np.arange(world.cases), world.group)
     state = Capability.initial(dimensions, dict(zip(dimensions.ids, world.start, strict=True)), settings)
     names = ("skill", "theta", "P", "mean", "noise", "gain", "alpha", "pressure", "falling", "falling_reward")
     kept: dict[str, list[Floats]] = {name: [] for name in names}
@@ -143,7 +135,7 @@ def simulate(world: World, dimensions: Dimensions, settings: RewardSettings = PA
         batch, tried = draw(world, skill, np.random.default_rng([seed, step]))
         made = rewards(batch, state.theta, dimensions, settings)
         adaptive, final = reward_slopes(batch.scores, state.theta, dimensions, settings)
-        pressure = (group_advantages(made.reward, world.group)[:, None] * tried).mean(axis=0)
+        pressure = (group_advantages(made.reward, groups)[:, None] * tried).mean(axis=0)
         state, seen = state.observe(batch, settings)
         keep(theta=state.theta, P=state.P, mean=seen.mean, noise=seen.noise, gain=seen.gain, alpha=made.alpha.mean(axis=0), pressure=pressure,
              falling=(adaptive < 0).mean(axis=0), falling_reward=(final < 0).mean(axis=0), skill=skill)  # fmt: skip

@@ -1,11 +1,13 @@
 """Worlds of synthetic learners, and the reward's variants compared in them over many seeds, with intervals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from anthrolab.bench.ticker import Ticker
 from anthrolab.judging.rubric import Rubric
+from anthrolab.models.spend import Meter
 from anthrolab.training.reward.batch import Dimensions, Floats
 from anthrolab.training.reward.settings import PAPER, RewardSettings
 from anthrolab.training.reward.simulation import Simulated, World, checkboxes_of, simulate
@@ -18,6 +20,10 @@ Z = 1.96
 SETTLED = 10
 """Steps after which the filter has forgotten its P0."""
 ALONE = {"mix_legacy": 0.0, "mix_adaptive": 1.0}
+LEAST_EPSILON = 0.01
+"""What epsilon is lifted to in a variant that cannot be had with 0 (a dimension with theta 1 would have no weight)."""
+WIDTHS_IN = ("uneven", "far below")
+"""The scenes in which widths of the match are compared."""
 
 
 @dataclass(frozen=True)
@@ -70,26 +76,47 @@ def scenes(rubric: Rubric) -> tuple[Scene, ...]:
     )  # fmt: skip
 
 
-def variants(settings: RewardSettings = PAPER) -> dict[str, RewardSettings]:
-    """The five ablations, and three of them with nothing but the adaptive part in the mix."""
-    def of(ablation: str, **more: float) -> RewardSettings:
-        return RewardSettings.of(**(settings.model_dump() | {"ablation": ablation} | more))
+def changed(settings: RewardSettings, ablation: str, **more: float) -> RewardSettings:
+    """The settings with another ablation and other constants. An epsilon of 0, which the legacy reward and zpd_only do not use, becomes
+    LEAST_EPSILON where the ablation needs one."""
+    values = settings.model_dump() | {"ablation": ablation} | more
+    if values["epsilon"] == 0 and values["p"] > 0 and ablation in ("full", "deficit_only", "static"):
+        values["epsilon"] = LEAST_EPSILON
+    return RewardSettings.of(**values)
 
-    five = {name: of(name) for name in ("legacy", "full", "deficit_only", "zpd_only", "static")}
-    return five | {f"{name}, alone": of(name, **ALONE) for name in ("full", "deficit_only", "zpd_only")}
+
+def variants(settings: RewardSettings = PAPER) -> dict[str, RewardSettings]:
+    """The five ablations, and three of them with nothing but the adaptive part in the mix; see `changed` for an epsilon of 0."""
+    five = {name: changed(settings, name) for name in ("legacy", "full", "deficit_only", "zpd_only", "static")}
+    return five | {f"{name}, alone": changed(settings, name, **ALONE) for name in ("full", "deficit_only", "zpd_only")}
+
+
+def widths(settings: RewardSettings, sigmas: str) -> dict[str, RewardSettings]:
+    """The whole reward with several widths of the match, beside the legacy reward and the deficit alone; nothing for no sigmas.
+
+    sigmas: numbers with commas between them; TrainingError for one that is none, or that no settings may have.
+
+    >>> list(widths(PAPER, "0.25, 1"))
+    ['legacy', 'deficit_only', 'full, sigma 0.25', 'full, sigma 1']
+    """
+    try:
+        values = [float(text) for text in sigmas.split(",") if text.strip()]
+    except ValueError as e:
+        raise TrainingError(f"sigmas: {e}; give numbers with commas between them, such as 0.25,0.65") from e
+    if not values:
+        return {}
+    beside = {name: changed(settings, name) for name in (BASELINE, "deficit_only")}
+    return beside | {f"full, sigma {value:g}": changed(settings, "full", sigma=value) for value in values}
 
 
 def quantities(run: Simulated, scene: Scene, dimensions: Dimensions, settings: RewardSettings = PAPER) -> dict[str, float]:
     """What is compared, of one training: at its end the ability (mean as the legacy reward weighs it; the least one), what the
-    weak and the other dimensions gained; mean(A e) of a weak dimension a step, of the whole training and of its first SETTLED
-    steps (after the jump, if there is one), while the variants' learners are still alike, and the weak ones' share of the sum over
-    all; how far theta and the batch mean are from the true ability (root mean square from step SETTLED on), how often the band
+    weak and the other dimensions gained; mean(A e) of a weak dimension a step, in the first SETTLED steps (after the jump, if there
+    is one), while the variants' learners are still alike; how far theta and the batch mean are from the true ability (root mean square from step SETTLED on), how often the band
     of theta holds it; and the share of dialogues and dimensions in which more score earns less."""
     weak = np.isin(run.ids, scene.weak)
-    weights = np.zeros(len(run.ids))
-    for group, share in zip(dimensions.groups, (settings.local, settings.holistic), strict=True):
-        weights[group] = share * dimensions.rho[group] / dimensions.rho[group].sum()
-    before, end, pull = run.ability[1], run.ability[-1], run.pressure.sum(axis=0)
+    weights = dimensions.shares * np.where(dimensions.local, settings.local, settings.holistic)
+    before, end = run.ability[1], run.ability[-1]
     from_here = max(scene.world.jump_at - 1, 0)
     early = run.pressure[from_here : from_here + SETTLED].mean(axis=0)
     truth, theta, variance = run.ability[1 + SETTLED :], run.theta[1 + SETTLED :], run.P[1 + SETTLED :]
@@ -98,9 +125,7 @@ def quantities(run: Simulated, scene: Scene, dimensions: Dimensions, settings: R
         "least ability": float(end.min()),
         "gain of weak": float((end - before)[weak].mean()),
         "gain of others": float((end - before)[~weak].mean()),
-        "pull on weak": float(pull[weak].mean() / len(run.pressure)),
         "pull on weak, early": float(early[weak].mean()),
-        "weak share of pull": float(pull[weak].sum() / pull.sum()),
         "error of theta": float(np.sqrt(((theta - truth) ** 2).mean())),
         "error of batch mean": float(np.sqrt(((run.mean[SETTLED:] - truth) ** 2).mean())),
         "band holds": float((np.abs(theta - truth) <= Z * np.sqrt(variance)).mean()),
@@ -109,15 +134,33 @@ def quantities(run: Simulated, scene: Scene, dimensions: Dimensions, settings: R
     }
 
 
-def compare(scene: Scene, dimensions: Dimensions, chosen: Mapping[str, RewardSettings], seeds: Sequence[int]) -> list[Measured]:
+def compare_all(
+    chosen_scenes: Sequence[Scene], dimensions: Dimensions, chosen: Mapping[str, RewardSettings], seeds: Sequence[int], say: Callable[[str], None],
+) -> dict[Scene, list[Measured]]:  # fmt: skip
+    """`compare` in several scenes, nothing where `chosen` is empty; `say` gets a line a variant with how long it still takes."""
+    if not chosen:
+        return {}
+    ticker = Ticker(len(chosen_scenes) * len(chosen), Meter())
+
+    def finished(scene: str, variant: str) -> None:
+        ticker.finish(0)
+        say(f"{ticker.line()}: {scene}, {variant}")
+
+    return {scene: compare(scene, dimensions, chosen, seeds, finished) for scene in chosen_scenes}
+
+
+def compare(
+    scene: Scene, dimensions: Dimensions, chosen: Mapping[str, RewardSettings], seeds: Sequence[int], finished: Callable[[str, str], None] = lambda scene, variant: None,
+) -> list[Measured]:  # fmt: skip
     """Every quantity of every variant, each paired by seed with BASELINE (which must be one of them): the same seed draws the same
-    cases, tries and errors. Intervals: Student's t over the seeds (at least 2)."""
+    cases, tries and errors. Intervals: Student's t over the seeds (at least 2), one at a time. `finished` is told of every variant."""
     if len(seeds) < 2 or BASELINE not in chosen:
         raise TrainingError(f"study: needs at least 2 seeds and the variant {BASELINE}; it has {len(seeds)} seeds and {', '.join(chosen)}")
     found: dict[str, dict[str, Floats]] = {}
     for name, settings in chosen.items():
         rows = [quantities(simulate(scene.world, dimensions, settings, seed), scene, dimensions, settings) for seed in seeds]
         found[name] = {q: np.array([row[q] for row in rows]) for q in rows[0]}
+        finished(scene.name, name)
     made = []
     for name, of in found.items():
         for quantity, values in of.items():
