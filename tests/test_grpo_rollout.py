@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from anthrolab.bench.cases import select_cases
 from anthrolab.cards.library import default_cards_dir, load_library
 from anthrolab.loop.sft.samples import pair_of
-from anthrolab.training.grpo.plan import cases_of_step, split_cases
+from anthrolab.training.grpo.plan import cases_of_step, most_held_out, split_cases
 from anthrolab.training.reward.advantages import flat_groups, group_advantages
 from anthrolab.training.settings import TrainingError
 
@@ -64,7 +64,7 @@ def test_no_pair_of_people_is_in_both_parts() -> None:
     assert len(split_cases(LIBRARY, 5, 12)[0]) == 5
 
 
-@pytest.mark.parametrize(("wanted", "held", "said"), [(["b01-a"], ["b01-b"], "b01-a"), (500, 12, "500"), (None, 100, "hold out fewer")])
+@pytest.mark.parametrize(("wanted", "held", "said"), [(["b01-a"], ["b01-b"], "b01-a"), (500, 12, "500"), (None, 100, r"at most \d+ of")])
 def test_what_cannot_be_split_is_refused(wanted: list[str] | int | None, held: list[str] | int, said: str) -> None:
     with pytest.raises(TrainingError, match=said):
         split_cases(LIBRARY, wanted, held)
@@ -73,3 +73,10 @@ def test_what_cannot_be_split_is_refused(wanted: list[str] | int | None, held: l
 def test_advantages_of_a_scaled_group_have_mean_zero() -> None:
     found = group_advantages(np.random.default_rng(0).random(8), ["g"] * 8)
     assert abs(found.mean()) < 1e-12 and found.std(ddof=1) == pytest.approx(1, abs=1e-2)
+
+
+def test_the_largest_number_to_hold_out_is_the_largest() -> None:
+    most = most_held_out(LIBRARY)
+    assert split_cases(LIBRARY, None, most)[0]
+    with pytest.raises(TrainingError, match=f"at most {most} of"):
+        split_cases(LIBRARY, None, most + 1)

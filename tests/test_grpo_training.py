@@ -316,3 +316,21 @@ def test_settings_changed_before_anything_was_learnt_play_anew(policy: Path, sys
     done = train(settings_of(policy, tmp_path, held_out_cases=0, seed=2, steps=1), said.append, files=Files(systems=systems))
     assert (tmp_path / "rollouts" / "0001.jsonl").read_bytes() != before and done.manifest["settings"]["seed"] == 2
     assert any("played anew" in line for line in said)
+
+
+@pytest.mark.parametrize("kind", ["fine-tuning", "run", "other files"])
+def test_a_folder_of_something_else_is_refused_and_not_touched(kind: str, policy: Path, systems: Path, tmp_path: Path) -> None:
+    (tmp_path / "checkpoints" / "checkpoint-5").mkdir(parents=True)
+    (tmp_path / "rewards").mkdir()
+    (tmp_path / "rewards" / "mine.txt").write_text("x")
+    if kind != "other files":
+        (tmp_path / "manifest.json").write_text(json.dumps({"settings": {"base": "b"}, "finished": True} if kind == "fine-tuning" else {"run": "r", "counts": {}}))
+    before = sorted(str(p) for p in tmp_path.rglob("*"))
+    with pytest.raises(TrainingError, match="--out"):
+        train(settings_of(policy, tmp_path), silent, files=Files(systems=systems))
+    assert [p for p in sorted(str(p) for p in tmp_path.rglob("*")) if not p.endswith(".lock")] == before
+
+
+def test_a_policy_that_is_not_there_is_said_at_once(systems: Path, tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="no such folder; fine-tune one"):
+        train(settings_of("runs/no/tuned", tmp_path), silent, files=Files(systems=systems))

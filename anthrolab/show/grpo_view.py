@@ -19,6 +19,9 @@ from anthrolab.training.grpo.watch import Alarm, WatchSettings, alarms
 from anthrolab.training.reward.log import read_rewards
 from anthrolab.training.settings import TrainingError
 
+NUMBERS = ("step", "reward", "rollouts", "no_reward", "invalid", "groups", "flat_groups", "decisions", "tokens", "loss", "seconds")
+"""What every row of a log has; the reward may be null."""
+
 
 @dataclass(frozen=True)
 class TrainingView:
@@ -95,7 +98,7 @@ def read_training(path: Path) -> TrainingView:
     Where the manifest names no watch, or one with other settings than those of now, the log is looked at anew with the usual ones.
     """
     manifest, folder = manifest_of(path), Folder(path)
-    rows = _lines(folder.log)
+    rows = _log(folder.log)
     try:
         watch = WatchSettings.model_validate(manifest.get("watch"))
     except ValidationError:
@@ -109,6 +112,17 @@ def _raised(path: Path) -> list[Alarm]:
         return [Alarm(**row) for row in _lines(path)]
     except TypeError:
         raise TrainingError(f"{path}: a line is no alarm (step, quantity, said); restore the file") from None
+
+
+def _log(path: Path) -> list[dict[str, Any]]:
+    """The rows of log.jsonl; TrainingError names the row whose numbers are none."""
+    rows = _lines(path)
+    for number, row in enumerate(rows, 1):
+        for name in NUMBERS:
+            value = row.get(name, "missing")
+            if isinstance(value, bool) or not (isinstance(value, int | float) or (value is None and name == "reward")):
+                raise TrainingError(f"{path}: line {number}: {name} is {value!r:.40} and no number; restore the file, or train again in another folder")
+    return rows
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

@@ -22,6 +22,13 @@ Had = list[tuple[Rollout, Judged | None]]
 """The rollouts of a step, each with what the judge said; None where the dialogue could not be had."""
 
 
+KIND = "grpo"
+"""What the manifest of such a training says that it is."""
+
+BEFORE = (".lock", "manifest.json", "calls", "checkpoints", "charges.jsonl", "notebooks", ".ipynb_checkpoints", ".DS_Store")
+"""What may lie in a folder before its manifest does."""
+
+
 @dataclass(frozen=True)
 class Folder:
     """The folder of a GRPO training."""
@@ -69,6 +76,14 @@ class Folder:
 
     def held_out_rollouts(self, step: int) -> Path:
         return self.path / "held_out" / f"{step:04d}.jsonl"
+
+    def check_own(self, manifest: Mapping[str, Any]) -> None:
+        """TrainingError if what lies in the folder is no GRPO training: nothing in it may be touched then."""
+        if manifest and manifest.get("kind") != KIND:
+            raise TrainingError(f"{self.path}: holds something else than a GRPO training (see its manifest.json); give another folder with --out")
+        foreign = [] if manifest or not self.path.is_dir() else sorted(p.name for p in self.path.iterdir() if p.name not in BEFORE)
+        if foreign:
+            raise TrainingError(f"{self.path}: holds other files ({foreign[0]}); give the training a folder of its own with --out")
 
     def forget_steps(self) -> None:
         """Remove what was played and judged; replies that were paid for stay in `calls`."""

@@ -34,10 +34,20 @@ def split_cases(library: Library, wanted: int | Sequence[str] | None, held_out: 
         return chosen, kept
     free = [case for case in select_cases(library, None) if _pair(library, case) not in pairs]
     if not free:
-        raise TrainingError("held_out_cases: holds out every pair of people of these cards; hold out fewer")
+        raise TrainingError(f"held_out_cases: holds out every pair of people of these cards; hold out at most {most_held_out(library)} of the benchmark's first cases")
     if wanted is not None and not 1 <= wanted <= len(free):
         raise TrainingError(f"cases: {wanted}; {len(free)} cases are left to train on, so give 1 to {len(free)}")
     return free[:wanted], kept
+
+
+def most_held_out(library: Library) -> int:
+    """The largest number of first cases that leaves a pair of people to train on."""
+    everyone = {_pair(library, case) for case in select_cases(library, None)}
+    seen: set[str] = set()
+    for count, case in enumerate(select_cases(library, None)):
+        if (seen := seen | {_pair(library, case)}) == everyone:
+            return count
+    return 0
 
 
 def _pair(library: Library, case: Case) -> str:

@@ -33,6 +33,9 @@ def origin_of(policy: str) -> Origin:
     """
     folder = Path(policy).expanduser()
     if not (folder / "manifest.json").exists():
+        named = policy.startswith((".", "/", "~")) or policy.count("/") > 1 or policy.startswith("runs/")
+        if named and not folder.is_dir() and not policy.endswith(".gguf"):
+            raise TrainingError(f"policy: {policy}: no such folder; fine-tune one with `anthrolab sft train`, or name a base model")
         return Origin(policy, None)
     manifest = json.loads(read_text(folder / "manifest.json"))
     if not manifest.get("finished"):

@@ -21,6 +21,7 @@ from anthrolab.training.checkpoints import cut_log, last_checkpoint, read_log, s
 from anthrolab.training.grpo import gates
 from anthrolab.training.grpo.episodes import Episodes, partner_of
 from anthrolab.training.grpo.files import (
+    KIND,
     Folder,
     Had,
     add_capability,
@@ -126,7 +127,10 @@ class Training:
 
     def _begin(self, scores: dict[str, float | None] | None) -> None:
         """The manifest: a fresh one, or the one that lies there, compared with the settings, models and cards of now."""
+        there = read_manifest(self.folder.manifest)
+        self.folder.check_own(there)
         now = {
+            "kind": KIND,
             "settings": self.settings.decisive,
             **self.origin.identity,
             "reward": self.reward.model_dump(mode="json"),
@@ -140,7 +144,6 @@ class Training:
             "held_out": [c.id for c in self.held_out],
             "capability": self.capability.by_dimension(),
         }
-        there = read_manifest(self.folder.manifest)
         self._checkpoint = last_checkpoint(self.folder.checkpoints, (CAPABILITY,))
         if self._checkpoint is not None and not there:
             raise TrainingError(f"{self.folder.manifest}: is missing, though there are checkpoints; give another folder with --out")

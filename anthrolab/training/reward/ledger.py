@@ -50,6 +50,8 @@ def initial_scores(run_dir: Path, judge: str) -> dict[str, float | None]:
     """
     run = Run(run_dir)
     run.manifest()
+    if judge not in run.judges():
+        raise TrainingError(f"{run_dir}: not judged by {judge}; do: anthrolab judge {run_dir} --judge {judge}")
     found = LedgerBatch.read(run.ledger(judge))
     if not found.batch.judged.any():
         raise TrainingError(f"{run.ledger(judge)}: no case is judged, so nothing says what the policy can do; do: anthrolab judge {run_dir} --judge {judge}")
