@@ -252,12 +252,6 @@ def test_the_colour_of_a_comparison_is_that_of_what_it_says(runs: tuple[Path, Pa
     assert len(set(colours)) == 4, "the same higher score, told in four ways"
 
 
-def test_what_several_optimiser_steps_learn_from_is_counted_once(view: TrainingView) -> None:
-    twice = [{**row, "step": 2 * row["step"] - 1 + i} for row in [{**r, "tokens": 900 + r["step"]} for r in view.rows] for i in (0, 1)]
-    found = cells(result_table(replace(view, rows=twice)))
-    assert found["Dialogues"] == cells(result_table(view))["Dialogues"] and found["Steps"].startswith("24")
-
-
 def test_the_time_of_held_out_cases_is_a_column_where_it_is_known(view: TrainingView) -> None:
     assert "Held-out, s" not in steps_table(view).frame.columns
     rows = [{**r, "held_out_seconds": 40.0 if r["step"] == 1 else None} for r in view.rows]
@@ -383,3 +377,13 @@ def test_notebook_09_stops_where_a_setting_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(NotebookError, match="shown_step: 40 is no step of 15"):
         run_notebooks(["09"], tmp_path / "t", ["shown_step=40"], progress=lambda _: None)
     assert not (tmp_path / "t" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(("change", "said"), [({"reward": "high"}, "reward is 'high'"), ({"tokens": None}, "tokens is None"), ({"step": True}, "step is True")])
+def test_a_log_row_whose_numbers_are_none_is_named(change: dict[str, object], said: str, tmp_path: Path) -> None:
+    run = make_training(tmp_path / "run", steps=3)
+    lines = (run / "log.jsonl").read_text(encoding="utf-8").splitlines()
+    lines[1] = json.dumps({**json.loads(lines[1]), **change})
+    (run / "log.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.raises(TrainingError, match=rf"line 2: {said}"):
+        read_training(run)
