@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,16 @@ def give_back_memory() -> None:
         trim(0)
 
 
+def refuse_not_finite(folder: Path, step: int, logs: Mapping[str, Any]) -> None:
+    """TrainingError at a loss or gradient that is no finite number."""
+    for name in ("loss", "grad_norm"):
+        if not math.isfinite(float(logs.get(name, 0.0))):
+            raise TrainingError(
+                f"{folder}: step {step}: {name} is {float(logs[name])}, so nothing is learnt any more; "
+                "lower learning_rate, or set dtype to float32, and give another folder with --out"
+            )
+
+
 def log_callback(path: Path, say: Say) -> Any:
     """A callback of transformers that appends {step, epoch, loss, grad_norm, learning_rate, tokens, seconds} to `path`.
 
@@ -59,12 +69,7 @@ def log_callback(path: Path, say: Say) -> Any:
         def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
             if not logs or "loss" not in logs:
                 return
-            for name in ("loss", "grad_norm"):
-                if not math.isfinite(float(logs.get(name, 0.0))):
-                    raise TrainingError(
-                        f"{path.parent}: step {state.global_step}: {name} is {float(logs[name])}, so nothing is learnt any more; "
-                        "lower learning_rate, or set dtype to float32, and give another folder with --out"
-                    )
+            refuse_not_finite(path.parent, state.global_step, logs)
             now = time.monotonic()
             row = {
                 "step": state.global_step,

@@ -1,7 +1,6 @@
 """The log of a GRPO training: a row a step, alarms, the step's timeline, and a line of progress with time and cost left."""
 
 import json
-import math
 import time
 from dataclasses import asdict, dataclass, field
 from statistics import median
@@ -16,8 +15,7 @@ from anthrolab.training.grpo.files import Folder, Had
 from anthrolab.training.grpo.timeline import Span, Timeline
 from anthrolab.training.grpo.watch import WatchSettings, alarms, watched
 from anthrolab.training.reward.batch import Floats
-from anthrolab.training.settings import TrainingError
-from anthrolab.training.training_log import Say, duration, give_back_memory
+from anthrolab.training.training_log import Say, duration, give_back_memory, refuse_not_finite
 
 
 @dataclass
@@ -67,12 +65,7 @@ def log_callback(folder: Folder, facts: StepFacts, watch: WatchSettings, say: Sa
         def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
             if not logs or "loss" not in logs:
                 return
-            for name in ("loss", "grad_norm"):
-                if not math.isfinite(float(logs.get(name, 0.0))):
-                    raise TrainingError(
-                        f"{folder.path}: step {state.global_step}: {name} is {float(logs[name])}, so nothing is learnt any more; "
-                        "lower learning_rate, or set dtype to float32, and give another folder with --out"
-                    )
+            refuse_not_finite(folder.path, state.global_step, logs)
             told = {name: float(logs[name]) if name in logs else None for name in ("loss", "kl", "entropy", "grad_norm", "learning_rate")}
             row = {**facts.row, "step": state.global_step, **told, "seconds": round(facts.timeline.seconds, 3)}
             append_line(folder.log, json.dumps(row))

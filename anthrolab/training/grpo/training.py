@@ -2,18 +2,17 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager, nullcontext
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from anthrolab.bench.cases import Case
 from anthrolab.bench.effort import Effort
-from anthrolab.bench.settings import Limits, State
+from anthrolab.bench.settings import State
 from anthrolab.cards.library import Library, default_cards_dir, load_library
 from anthrolab.files import write_atomic
 from anthrolab.judging.rubric import Rubric, load_rubric
-from anthrolab.models.opening import open_models
 from anthrolab.models.systems import OPERATION, System, default_systems_path, load_systems
 from anthrolab.runtime.prompt import prompts_hash
 from anthrolab.sync import Background
@@ -32,12 +31,13 @@ from anthrolab.training.grpo.files import (
 )
 from anthrolab.training.grpo.held_out import is_due, write_held_out
 from anthrolab.training.grpo.log import StepFacts, log_callback
+from anthrolab.training.grpo.opening import make_sampler, make_trainer, open_episodes
 from anthrolab.training.grpo.plan import cases_of_step, split_cases
 from anthrolab.training.grpo.policy import Origin, load_policy, load_policy_tokenizer, origin_of
 from anthrolab.training.grpo.rollout import Sampler
 from anthrolab.training.grpo.settings import GRPOSettings
 from anthrolab.training.grpo.timeline import PLAYING, Timeline, read_timeline
-from anthrolab.training.grpo.trainer import Rows, arguments, trainer_class
+from anthrolab.training.grpo.trainer import Rows
 from anthrolab.training.grpo.voice import Voice
 from anthrolab.training.heavy import dtype_of, load_torch
 from anthrolab.training.manifest import check_same, read_manifest, same, write_manifest
@@ -48,7 +48,7 @@ from anthrolab.training.reward.capability import Capability
 from anthrolab.training.reward.ledger import initial_scores
 from anthrolab.training.reward.log import RewardRow, rewards_path, write_rewards
 from anthrolab.training.reward.reward import rewards
-from anthrolab.training.reward.service import batch_of, open_reward_service
+from anthrolab.training.reward.service import batch_of
 from anthrolab.training.reward.settings import PAPER, RewardSettings, read_reward_settings
 from anthrolab.training.settings import TrainingError
 from anthrolab.training.sft import Trained, keep_tuned, library_versions
@@ -167,53 +167,24 @@ class Training:
         model = load_policy(self.origin, self.settings, dtype, tokenizer)
         voice = Voice(tokenizer, self.settings)
         model.generation_config.eos_token_id = voice.stops
-        self._trainer = self._make_trainer(model, tokenizer, voice.stops)
-        sampler = self._sampler(voice)
+        log = log_callback(self.folder, self.facts, self.settings.watch, self.say)
+        self._trainer = make_trainer(self.settings, self.folder, model, voice, log, self.have, self.keep)
+        sampler = make_sampler(self.settings, self._trainer, voice)
         with Background() as background:
             self._background, stack = background, AsyncExitStack()
             try:
                 self._episodes = background.run(self._open_episodes(stack, voice, sampler))
+                self._spent_before = self._episodes.engine.meter.spent
                 yield
             finally:
                 background.run(stack.aclose())
                 self._background = self._episodes = None
 
     async def _open_episodes(self, stack: AsyncExitStack, voice: Voice, sampler: Sampler) -> Episodes:
-        models = await stack.enter_async_context(open_models())
-        engine = await stack.enter_async_context(self.effort.engine_at(self.folder.path, *self.systems.values()))
-        self._spent_before = engine.meter.spent
-        calls = self.folder.calls / f"judge-{self.settings.judge}.jsonl"
-        opened = open_reward_service(
-            self.settings.judge, self.rubric, self.library, self.dimensions, calls, systems_file=self.files.systems,
-            engine_for=lambda _: nullcontext(engine), models=models, deadline_s=self.effort.deadline_s,
+        return await open_episodes(
+            stack, self.settings, self.folder, self.library, self.rubric, self.dimensions, self.state, self.systems, self.partner, voice, sampler,
+            self.files.systems, self.effort,
         )  # fmt: skip
-        service = await stack.enter_async_context(opened)
-        limits = Limits(max_messages=self.settings.max_messages, window=self.settings.window)
-        return Episodes(self.settings, self.library, limits, self.state, voice, sampler, service, models, engine, self.folder.calls, self.partner)
-
-    def _sampler(self, voice: Voice) -> Sampler:
-        if self.settings.backend != "transformers":
-            found: Sampler = self._trainer
-            return found
-        from anthrolab.training.grpo.sampler import TransformersSampler
-
-        return TransformersSampler(
-            self._trainer.accelerator.unwrap_model(self._trainer.model), voice.tokenizer.pad_token_id, voice.stops, self.settings.max_new_tokens,
-            self.settings.temperature, self.settings.share_prefixes,
-        )  # fmt: skip
-
-    def _make_trainer(self, model: Any, tokenizer: Any, stops: list[int]) -> Any:
-        from datasets import Dataset  # type: ignore[import-untyped]
-        from transformers import PrinterCallback
-
-        s = self.settings
-        trainer = trainer_class()(
-            model=model, args=arguments(s, self.folder.checkpoints, stops), processing_class=tokenizer, callbacks=[log_callback(self.folder, self.facts, s.watch, self.say)],
-            train_dataset=Dataset.from_dict({"prompt": ["-"] * s.cases_per_step}),
-            have=self.have, keep=self.keep, share_prefixes=s.share_prefixes, token_budget=s.token_budget,
-        )  # fmt: skip
-        trainer.remove_callback(PrinterCallback)
-        return trainer
 
     def preflight(self) -> Preflight:
         """The gates over the first step's dialogues; nothing where a checkpoint shows that they were passed."""
