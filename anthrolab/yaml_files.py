@@ -106,6 +106,16 @@ def read_model(path: Path, model: type[M]) -> M:
         raise YamlError([f"{path}: {line}" for line in explain(e, model)]) from e
 
 
+def _words(name: str) -> str:
+    """A class's name as people write it, with its article.
+
+    >>> _words("RewardSettings"), _words("GRPOSettings"), _words("Persona")
+    ('the reward settings', 'the grpo settings', 'a persona')
+    """
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name).lower()
+    return f"the {words}" if words.endswith("settings") else f"a {words}"
+
+
 def explain(error: ValidationError, model: type[BaseModel]) -> list[str]:
     """A validation error as lines `field: what is wrong; the fix`, with the likely spelling of unknown fields."""
     lines = []
@@ -117,7 +127,7 @@ def explain(error: ValidationError, model: type[BaseModel]) -> list[str]:
             lines.append(f"{field}: is missing; add it")
         elif detail["type"] == "extra_forbidden":
             names = [m.rsplit(".", 1)[-1] for m in missing] + list(model.model_fields)
-            lines.append(f"{field}: is no field of a {model.__name__.lower()}{suggest(last, names)}; rename or remove it")
+            lines.append(f"{field}: is no field of {_words(model.__name__)}{suggest(last, names)}; rename or remove it")
         else:
             shown = repr(detail["input"])
             shown = shown if len(shown) <= 60 else shown[:57] + "..."

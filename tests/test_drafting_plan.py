@@ -178,7 +178,7 @@ def test_a_bad_quota_file_is_named_with_field_and_fix(tmp_path: Path, text: str,
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("persona:\n  gender: {女: 1}\n", r"persona: is no field of a quotafile \(did you mean 'personas'\?\)"),
+        ("persona:\n  gender: {女: 1}\n", r"persona: is no field of a quota file \(did you mean 'personas'\?\)"),
         ("personas:\n  gender: {女: viele}\n", r"personas.gender.女: .*valid number"),
     ],
 )
