@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anthrolab.bench.ledger import DIMENSIONS, Ledger, LedgerError
+from anthrolab.bench.ledger import DIMENSIONS, Ledger
 from anthrolab.bench.store import Run, RunError
 from anthrolab.judging.rubric import Rubric, load_rubric
 from anthrolab.judging.scores import VerdictError
@@ -196,7 +196,7 @@ def test_what_cannot_be_begun_from_says_why(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"manifest\.json"):
         initial_scores(tmp_path / "none", "rules")
     run = Run(make_run(tmp_path / "r", cases=4))
-    with pytest.raises(LedgerError, match=r"cases\.parquet"):
+    with pytest.raises(TrainingError, match="not judged by oracle; do: anthrolab judge"):
         initial_scores(run.path, "oracle")
     path = run.ledger("rules") / "cases.parquet"
     pl.read_parquet(path).with_columns(valid=pl.lit(None, dtype=pl.Boolean)).write_parquet(path)
