@@ -6,10 +6,14 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anthrolab.errors import AnthrolabError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class FileError(AnthrolabError):
@@ -63,6 +67,13 @@ def write_atomic(path: Path, content: str | bytes) -> None:
         with contextlib.suppress(OSError):
             neighbour.unlink()
         raise unwritable(path, e) from e
+
+
+def write_parquet(path: Path, frame: "pl.DataFrame") -> None:
+    """Write a whole table or nothing."""
+    buffer = BytesIO()
+    frame.write_parquet(buffer)
+    write_atomic(path, buffer.getvalue())
 
 
 def append_line(path: Path, line: str) -> None:

@@ -16,7 +16,7 @@ from anthrolab.training.grpo.policy import load_policy, origin_of  # noqa: E402
 from anthrolab.training.grpo.rollout import Decision, Prompt, Sampled  # noqa: E402
 from anthrolab.training.grpo.sampler import TransformersSampler, speaking  # noqa: E402
 from anthrolab.training.grpo.settings import GRPOSettings  # noqa: E402
-from anthrolab.training.grpo.trainer import Rows, _cut, _pieces, arguments, trainer_class  # noqa: E402
+from anthrolab.training.grpo.trainer import Rows, _of_vllm, _pieces, arguments, trainer_class  # noqa: E402
 from anthrolab.training.heavy import load_torch  # noqa: E402
 from anthrolab.training.reward.advantages import group_advantages  # noqa: E402
 from tests.training_for_tests import tiny_base, tiny_tokenizer  # noqa: E402
@@ -134,7 +134,7 @@ def test_loss_and_gradient_equal_the_formula(tmp_path: Path, base: Path, share: 
 
 @pytest.mark.parametrize("budget", [64, 90, 150, 100_000])
 @pytest.mark.parametrize("share", [True, False])
-def test_the_loss_does_not_depend_on_how_the_rows_are_cut(tmp_path: Path, base: Path, budget: int, share: bool) -> None:
+def test_the_loss_does_not_depend_on_how_the_rows_are_of_vllm(tmp_path: Path, base: Path, budget: int, share: bool) -> None:
     rows = rows_of(rollouts(), [0.9, 0.2, 0.4, 0.7])
     whole = one_step(trainer_of(tmp_path / "a", model_of(base), lambda _: rows, beta=0.1))
     trainer = trainer_of(tmp_path / "b", model_of(base, share=share), lambda _: rows, beta=0.1, token_budget=budget, share_prefixes=share)
@@ -295,7 +295,7 @@ def test_an_adapters_dropout_is_off(tmp_path: Path, base: Path) -> None:
 
 
 def test_replies_of_vllm_end_at_the_stop_token_and_a_missing_log_p_is_nan() -> None:
-    cut = _cut([9, 5, 7], [-0.1, None, -0.3], [5])
+    cut = _of_vllm([9, 5, 7], [-0.1, None, -0.3], [5])
     assert cut.ids == (9, 5) and cut.stopped and cut.logprobs is not None and cut.logprobs[0] == -0.1 and cut.logprobs[1] != cut.logprobs[1]
-    assert _cut([9, 8], [-1.0, -2.0], [5]) == Sampled((9, 8), False, (-1.0, -2.0))
-    assert not _cut([], [], [5]).stopped
+    assert _of_vllm([9, 8], [-1.0, -2.0], [5]) == Sampled((9, 8), False, (-1.0, -2.0))
+    assert not _of_vllm([], [], [5]).stopped

@@ -9,14 +9,13 @@ It repeats category, role and valid of the case for readers of that file alone; 
 
 import json
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 
 import polars as pl
 
 from anthrolab.cards.scenario import CATEGORIES
 from anthrolab.errors import AnthrolabError
-from anthrolab.files import read_text, write_atomic
+from anthrolab.files import read_text, write_parquet
 
 LOCAL_DIMENSIONS = ("D1", "D2", "D3", "D4", "D5")
 GLOBAL_DIMENSIONS = ("E1", "E2", "E3", "E4", "E5")
@@ -141,9 +140,7 @@ def write_ledger(
 
 def _write(path: Path, frame: pl.DataFrame) -> None:
     """Write a frame as parquet with plain types, which every reader of the format knows."""
-    buffer = BytesIO()
-    frame.cast({pl.Enum: pl.String, pl.UInt16: pl.Int32}).write_parquet(buffer)
-    write_atomic(path, buffer.getvalue())
+    write_parquet(path, frame.cast({pl.Enum: pl.String, pl.UInt16: pl.Int32}))
 
 
 def card_key() -> pl.Expr:

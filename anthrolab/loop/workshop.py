@@ -16,7 +16,7 @@ from anthrolab.loop.folder import Loop, LoopError, LoopSettings
 from anthrolab.loop.held_back import held_back_bindings
 from anthrolab.loop.hints import Hints, load_hints
 from anthrolab.models.opening import model_identity
-from anthrolab.models.systems import OPERATION, System, default_systems_path, find_partner, find_system, load_systems
+from anthrolab.models.systems import System, default_systems_path, find_partner, find_system, load_systems
 from anthrolab.runtime.prompt import prompts_hash
 
 
@@ -75,8 +75,7 @@ class Workshop:
         found: dict[str, Any] = {"cards": self.library.content_hash(), "rubric": self.rubric.hash, "prompts": prompts_hash()}
         for name in dict.fromkeys(n for n in named if n in self.systems):
             system = self.systems[name]
-            told = {k: v for k, v in system.model_dump(mode="json").items() if k not in OPERATION and k != "endpoint"}
-            found[f"settings of {name}"] = told | ({"file": model_identity(system)} if system.embedded else {})
+            found[f"settings of {name}"] = system.said_by() | ({"file": model_identity(system)} if system.embedded else {})
         return found
 
     def effort_for(self, own: Run) -> Effort:

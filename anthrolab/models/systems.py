@@ -148,6 +148,10 @@ class System(BaseModel):
             body[self.max_tokens_field] = body.pop("max_tokens")
         return {field: value for field, value in body.items() if self.sampling.get(field, value) is not None}
 
+    def said_by(self) -> dict[str, Any]:
+        """What decides what it says: all fields but where it is, how it is reached and what it costs, as JSON values."""
+        return self.model_dump(mode="json", exclude={*OPERATION, "endpoint"})
+
     def as_judge(self) -> "System":
         """This system as a judge: greedy, with room for reasons, and nothing of its sampling that would make the
         same dialogue judged otherwise twice."""

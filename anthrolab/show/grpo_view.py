@@ -69,7 +69,7 @@ class TrainingView:
         return [int(row["step"]) for row in self.rows]
 
     def step_or_last(self, step: int) -> int:
-        """`step`, or the last one for 0; the last before it that has rollouts where several steps learn from one batch.
+        """`step`, or the last one for 0; the last before it whose rollouts are there.
         TrainingError if it is not done, or nothing was kept."""
         if not self.rows:
             raise TrainingError(f"{self.path}: no step is done yet; let the training go on")

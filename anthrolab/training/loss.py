@@ -73,10 +73,10 @@ def completion_loss(model: Any, batch: dict[str, Any], divide_by: Any = None) ->
 
     causal, asked = asked_states(model, batch)
     head = causal.get_output_embeddings()
-    if softcap_of(causal) is None and head.bias is None:
+    if _softcap(causal) is None and head.bias is None:
         total: torch.Tensor = _head_loss()(asked, head.weight, batch["labels"], torch.is_grad_enabled())
     else:
-        total = cross_entropy(_scores(causal, asked), batch["labels"], reduction="sum")
+        total = cross_entropy(scores_of(causal, asked), batch["labels"], reduction="sum")
     count = len(batch["labels"]) if divide_by is None else divide_by
     return total / count
 
@@ -88,7 +88,7 @@ def token_log_probs(model: Any, batch: dict[str, Any]) -> "torch.Tensor":
     with torch.no_grad():
         causal, asked = asked_states(model, batch)
         pieces = zip(torch.split(asked, PIECE), torch.split(batch["labels"], PIECE), strict=True)
-        return torch.cat([_scores(causal, states).log_softmax(-1).gather(1, wanted[:, None])[:, 0] for states, wanted in pieces])
+        return torch.cat([scores_of(causal, states).log_softmax(-1).gather(1, wanted[:, None])[:, 0] for states, wanted in pieces])
 
 
 def asked_states(model: Any, batch: dict[str, Any]) -> "tuple[Any, torch.Tensor]":
@@ -104,16 +104,16 @@ def asked_states(model: Any, batch: dict[str, Any]) -> "tuple[Any, torch.Tensor]
     return causal, states.reshape(-1, states.shape[-1])[batch["asked_from"]]
 
 
-def softcap_of(causal: Any) -> float | None:
+def _softcap(causal: Any) -> float | None:
     cap: float | None = getattr(causal.config.get_text_config(), "final_logit_softcapping", None)
     return cap
 
 
-def _scores(causal: Any, states: "torch.Tensor") -> "torch.Tensor":
+def scores_of(causal: Any, states: "torch.Tensor") -> "torch.Tensor":
     """Scores (n, vocabulary) of states (n, width), float32."""
     import torch
 
-    cap = softcap_of(causal)
+    cap = _softcap(causal)
     scores: torch.Tensor = causal.get_output_embeddings()(states).float()
     return scores if cap is None else cap * torch.tanh(scores / cap)
 

@@ -15,10 +15,22 @@ class TrainingError(AnthrolabError):
     """A training that cannot begin, go on or be exported."""
 
 
-class SFTSettings(BaseModel):
-    """Settings of a supervised fine-tuning (paper section 4.6). Use `SFTSettings.of(...)` for one-line errors."""
+class Settings(BaseModel):
+    """Settings of a training: strict types, no unknown names, fixed once made. Use `of(...)` for one-line errors."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    @classmethod
+    def of(cls, **values: Any) -> Self:
+        """The settings; TrainingError with a line `setting: problem; fix` for each fault."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as e:
+            raise TrainingError("\n".join(explain(e, cls))) from None
+
+
+class SFTSettings(Settings):
+    """Settings of a supervised fine-tuning (paper section 4.6). Use `SFTSettings.of(...)` for one-line errors."""
 
     base: str = Field(
         default="gemma3-270m", min_length=1,
@@ -68,14 +80,6 @@ class SFTSettings(BaseModel):
             if any(name in target for target in targets):
                 raise ValueError(f"lora_targets: an adapter on {name} would train one model and export another (the loss reads the head's weight directly); leave it out")
         return self
-
-    @classmethod
-    def of(cls, **values: Any) -> "SFTSettings":
-        """The settings; TrainingError with a line `setting: problem; fix` for each fault."""
-        try:
-            return cls.model_validate(values)
-        except ValidationError as e:
-            raise TrainingError("\n".join(explain(e, cls))) from None
 
     @property
     def decisive(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from anthrolab.loop.sft.samples import Sample
+from anthrolab.training.chat_template import stop_ids
 from anthrolab.training.grpo.files import Had
 from anthrolab.training.grpo.settings import GRPOSettings
 from anthrolab.training.grpo.voice import Voice
@@ -48,8 +49,6 @@ def template_gates(tokenizer: Any, had: Had, settings: GRPOSettings) -> Prefligh
     samples = samples_of(had)
     if settings.kind != "chat" or not samples:
         return Preflight()
-    from anthrolab.training.chat_template import stop_ids
-
     given = SFTSettings.of(base="-", data=Path(), out=Path(), max_length=settings.max_length)
     return token_gates(tokenizer, samples, [encode(tokenizer, s, stop_ids(tokenizer), settings.max_length) for s in samples], given)
 

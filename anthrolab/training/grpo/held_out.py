@@ -1,13 +1,12 @@
 """Held-out cases: what the policy does, now and then, on cases that teach it nothing."""
 
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from anthrolab.files import write_atomic
+from anthrolab.files import write_parquet
 from anthrolab.judging.rubric import Rubric
 from anthrolab.judging.scores import case_pass, case_score, dialogue_score, turn_score
 from anthrolab.training.grpo.files import Had
@@ -41,10 +40,7 @@ def write_held_out(path: Path, step: int, had: Had, rubric: Rubric, dimensions: 
         scores = judged.scores if judged and valid else dimensions.row({})
         row |= {f"s_{i}": None if s != s else float(s) for i, s in zip(dimensions.ids, scores, strict=True)}
         rows.append(row)
-    frame = pl.DataFrame(rows, schema={**TYPES, **{f"s_{i}": pl.Float64 for i in dimensions.ids}})
-    buffer = BytesIO()
-    frame.write_parquet(buffer)
-    write_atomic(path, buffer.getvalue())
+    write_parquet(path, pl.DataFrame(rows, schema={**TYPES, **{f"s_{i}": pl.Float64 for i in dimensions.ids}}))
 
 
 def read_held_out(folder: Path, steps: Sequence[int] | None = None) -> pl.DataFrame:

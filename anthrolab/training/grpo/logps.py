@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from anthrolab.training.loss import PIECE, asked_states, softcap_of, tree_batch, windows_of
+from anthrolab.training.loss import PIECE, asked_states, scores_of, tree_batch, windows_of
 from anthrolab.training.model_gates import to_device
 from anthrolab.training.prefix_tree import plant
 from anthrolab.training.tokens import Encoded
@@ -36,9 +36,8 @@ def tree_log_probs(
     (tree,) = plant(rows, 10**9)
     batch = to_device(model, tree_batch(tree, windows_of(model)))
     causal, states = asked_states(model, batch)
-    head, cap = causal.get_output_embeddings(), softcap_of(causal)
     pieces = zip(torch.split(states, PIECE), torch.split(batch["labels"], PIECE), strict=True)
-    scored = [_scored(head, cap, temperature, some, wanted) for some, wanted in pieces]
+    scored = [_scored(causal, temperature, some, wanted) for some, wanted in pieces]
     flat, entropies = torch.cat([p for p, _ in scored]), torch.cat([h for _, h in scored])
     places = _places([len(r.completion) for r in rows], completion, flat.device)
     empty = torch.zeros(len(rows) * completion, dtype=flat.dtype, device=flat.device)
@@ -46,15 +45,13 @@ def tree_log_probs(
     return empty.index_put((places,), flat).reshape(shape), empty.index_put((places,), entropies).reshape(shape)
 
 
-def _scored(head: Any, cap: float | None, temperature: float, states: "torch.Tensor", wanted: "torch.Tensor") -> "tuple[torch.Tensor, torch.Tensor]":
+def _scored(causal: Any, temperature: float, states: "torch.Tensor", wanted: "torch.Tensor") -> "tuple[torch.Tensor, torch.Tensor]":
     """log p (n,) of the wanted tokens and the entropy (n,); the scores are made anew for the gradient, not kept."""
     import torch
     from torch.utils.checkpoint import checkpoint
 
     def log_p(some: "torch.Tensor") -> "tuple[torch.Tensor, torch.Tensor]":
-        scores = head(some).float()
-        scores = (scores if cap is None else cap * torch.tanh(scores / cap)) / temperature
-        logs = scores.log_softmax(-1)
+        logs = (scores_of(causal, some) / temperature).log_softmax(-1)
         with torch.no_grad():
             entropy = -(logs.exp() * logs).sum(-1)
         return logs.gather(1, wanted[:, None])[:, 0], entropy

@@ -11,10 +11,12 @@ from anthrolab.training.settings import TrainingError
 
 def cases_of_step(cases: Sequence[Case], step: int, count: int, seed: int) -> list[Case]:
     """The `count` cases of a step (from 1). It depends on nothing but its arguments, so that a training can go on anywhere."""
-    found = []
+    found, orders = [], dict[int, list[Case]]()
     for place in range((step - 1) * count, step * count):
         turn, at = divmod(place, len(cases))
-        found.append(sorted(cases, key=lambda c: content_hash([seed, turn, c.id]))[at])
+        if turn not in orders:
+            orders[turn] = sorted(cases, key=lambda c: content_hash([seed, turn, c.id]))
+        found.append(orders[turn][at])
     return found
 
 

@@ -1,6 +1,6 @@
 """Rollouts: dialogues that a policy played, with the tokens of the moment of sampling. No torch."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -28,6 +28,12 @@ class Sampled:
     ids: tuple[int, ...]
     stopped: bool
     logprobs: tuple[float, ...] | None = None
+
+    @classmethod
+    def of(cls, ids: Sequence[int], stops: Collection[int], logprobs: Sequence[float] | None = None) -> "Sampled":
+        """What was drawn, up to and with the first stop token."""
+        end = next((i + 1 for i, token in enumerate(ids) if token in stops), None)
+        return cls(tuple(ids[:end]), end is not None, None if logprobs is None else tuple(logprobs[:end]))
 
 
 class Sampler(Protocol):

@@ -80,7 +80,7 @@ class TransformersSampler:
         cache = self._shared(group, prompts, longest) if self.share else None
         more = {} if cache is None else {"past_key_values": cache}
         out = self.model.generate(input_ids=ids.to(device), attention_mask=mask.to(device), generation_config=config, **more)
-        return [_reply(row, self.stops) for row in out[:, longest:].tolist()]
+        return [Sampled.of(row, self.stops) for row in out[:, longest:].tolist()]
 
     def _shared(self, group: str, prompts: list[tuple[int, ...]], longest: int) -> Any:
         """A cache of what the rows share, or None if that is too little.
@@ -151,12 +151,6 @@ def _batches(prompts: Sequence[Prompt]) -> dict[str, list[int]]:
         name = group if len(rows) > 1 else f"alone/{prompts[rows[0]].whose}"
         batches.setdefault(name, []).extend(rows)
     return batches
-
-
-def _reply(ids: list[int], stops: Sequence[int]) -> Sampled:
-    """What was drawn, up to and with the first stop token."""
-    end = next((i for i, token in enumerate(ids) if token in stops), None)
-    return Sampled(tuple(ids if end is None else ids[: end + 1]), end is not None)
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:

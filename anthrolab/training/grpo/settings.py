@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from anthrolab.training.grpo.watch import WatchSettings
-from anthrolab.training.settings import TrainingError
-from anthrolab.yaml_files import explain
+from anthrolab.training.settings import Settings
 
 INITIAL = "initial"
 """In place of a system's name: the partner is the policy as it was when the training began."""
@@ -19,10 +18,8 @@ _NOT_DECISIVE = {
 }  # fmt: skip
 
 
-class GRPOSettings(BaseModel):
+class GRPOSettings(Settings):
     """Settings of dialogue-level GRPO (paper section 4.6). Use `GRPOSettings.of(...)` for one-line errors."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     policy: str = Field(min_length=1, description="folder of a finished fine-tuning, or a base model: 'gemma3-270m', a .gguf file of Gemma 3, a folder of transformers, a name on its hub")
     out: Path = Field(description="the folder of this training: rollouts, rewards, capability, checkpoints, log, manifest, adapter")
@@ -69,14 +66,6 @@ class GRPOSettings(BaseModel):
         if self.partner == INITIAL and self.lora_rank is None:
             raise ValueError(f"partner: '{INITIAL}' is kept as an adapter, so lora_rank cannot be null; name a system")
         return self
-
-    @classmethod
-    def of(cls, **values: Any) -> "GRPOSettings":
-        """The settings; TrainingError with a line `setting: problem; fix` for each fault."""
-        try:
-            return cls.model_validate(values)
-        except ValidationError as e:
-            raise TrainingError("\n".join(explain(e, cls))) from None
 
     @property
     def decisive(self) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def trainer_class() -> type[Any]:
         def sample(self, prompts: Sequence[Prompt], seed: int) -> list[Sampled]:
             """Replies by vLLM (see `Sampler`). It draws by its own seed."""
             ids, logprobs = self._generate_single_turn([list(p.ids) for p in prompts], None, {}, num_generations=1)
-            return [_cut(i, lp, self.eos_token_ids) for i, lp in zip(ids, logprobs, strict=True)]
+            return [_of_vllm(i, lp, self.eos_token_ids) for i, lp in zip(ids, logprobs, strict=True)]
 
         def _generate_and_score_completions(self, inputs: Any) -> dict[str, Any]:
             rows = self.have(self.state.global_step + 1)
@@ -106,13 +106,10 @@ def trainer_class() -> type[Any]:
             drawn = [row[mask == 1].tolist() for row, mask in zip(batch["completion_ids"], batch["completion_mask"], strict=True)]
             return list(_pieces(prompts, drawn, self.token_budget, self.share_prefixes))
 
-        def _prepare_inputs(self, batch: Any) -> dict[str, Any]:
-            return self._generate_and_score_completions(batch)
-
         def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> Any:
             """All rows of the step, forwards and backwards a piece at a time; the pieces' losses add up to the batch's."""
             model.train()
-            batch = self._prepare_inputs(inputs)
+            batch = self._generate_and_score_completions(inputs)
             total = torch.zeros((), device=self.accelerator.device)
             for rows in self.pieces(batch):
                 loss = self.compute_loss(model, _take(batch, rows))
@@ -197,10 +194,9 @@ def _pieces(prompts: list[list[int]], drawn: list[list[int]], budget: int, share
         yield rows
 
 
-def _cut(ids: Sequence[int], logprobs: Sequence[float | None], stops: Sequence[int]) -> Sampled:
-    """A reply of vLLM up to and with its first stop token; log p is nan where there is none."""
-    end = next((i + 1 for i, token in enumerate(ids) if token in stops), len(ids))
-    return Sampled(tuple(ids[:end]), bool(end) and ids[end - 1] in stops, tuple(math.nan if p is None else p for p in logprobs[:end]))
+def _of_vllm(ids: Sequence[int], logprobs: Sequence[float | None], stops: Sequence[int]) -> Sampled:
+    """A reply of vLLM; log p is nan where there is none."""
+    return Sampled.of(ids, stops, [math.nan if p is None else p for p in logprobs])
 
 
 def _no_reward_function(prompts: list[Any], completions: list[Any], **kwargs: Any) -> list[float]:

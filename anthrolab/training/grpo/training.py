@@ -13,7 +13,7 @@ from anthrolab.bench.settings import State
 from anthrolab.cards.library import Library, default_cards_dir, load_library
 from anthrolab.files import write_atomic
 from anthrolab.judging.rubric import Rubric, load_rubric
-from anthrolab.models.systems import OPERATION, System, default_systems_path, load_systems
+from anthrolab.models.systems import System, default_systems_path, load_systems
 from anthrolab.runtime.prompt import prompts_hash
 from anthrolab.sync import Background
 from anthrolab.training.checkpoints import cut_log, last_checkpoint, read_log, step_of
@@ -34,7 +34,6 @@ from anthrolab.training.grpo.log import StepFacts, log_callback
 from anthrolab.training.grpo.opening import make_sampler, make_trainer, open_episodes
 from anthrolab.training.grpo.plan import cases_of_step, split_cases
 from anthrolab.training.grpo.policy import Origin, load_policy, load_policy_tokenizer, origin_of
-from anthrolab.training.grpo.rollout import Sampler
 from anthrolab.training.grpo.settings import GRPOSettings
 from anthrolab.training.grpo.timeline import PLAYING, Timeline, read_timeline
 from anthrolab.training.grpo.trainer import Rows
@@ -138,8 +137,8 @@ class Training:
             "cards": self.library.content_hash(),
             "prompts": prompts_hash(),
             "skills": [s.label for s in self.state.skills],
-            "partner": None if self.partner is None else _told(self.partner),
-            "judge": _told(self.systems[self.settings.judge]) if self.settings.judge in self.systems else self.settings.judge,
+            "partner": None if self.partner is None else self.partner.said_by(),
+            "judge": self.systems[self.settings.judge].said_by() if self.settings.judge in self.systems else self.settings.judge,
             "cases": [c.id for c in self.cases],
             "held_out": [c.id for c in self.held_out],
             "capability": self.capability.by_dimension(),
@@ -173,18 +172,17 @@ class Training:
         with Background() as background:
             self._background, stack = background, AsyncExitStack()
             try:
-                self._episodes = background.run(self._open_episodes(stack, voice, sampler))
+                self._episodes = background.run(
+                    open_episodes(
+                        stack, self.settings, self.folder, self.library, self.rubric, self.dimensions, self.state, self.systems, self.partner, voice,
+                        sampler, self.files.systems, self.effort,
+                    )
+                )  # fmt: skip
                 self._spent_before = self._episodes.engine.meter.spent
                 yield
             finally:
                 background.run(stack.aclose())
                 self._background = self._episodes = None
-
-    async def _open_episodes(self, stack: AsyncExitStack, voice: Voice, sampler: Sampler) -> Episodes:
-        return await open_episodes(
-            stack, self.settings, self.folder, self.library, self.rubric, self.dimensions, self.state, self.systems, self.partner, voice, sampler,
-            self.files.systems, self.effort,
-        )  # fmt: skip
 
     def preflight(self) -> Preflight:
         """The gates over the first step's dialogues; nothing where a checkpoint shows that they were passed."""
@@ -231,7 +229,7 @@ class Training:
         with timeline.span("reward", f"step {step}"):
             batch = batch_of([judged for _, judged in had], self.dimensions)
             found = rewards(batch, self.capability.theta, self.dimensions, self.reward)
-            groups = [f"{r.group}" for r, _ in had]
+            groups = [r.group for r, _ in had]
             advantages = group_advantages(found.reward, groups, scale=self.settings.scale_advantages)
             after, seen = self.capability.observe(batch, self.reward)
         numbers = {g: i for i, g in enumerate(dict.fromkeys(groups))}
@@ -306,8 +304,3 @@ class Training:
         assert self._episodes is not None
         meter = self._episodes.engine.meter
         return meter.spent - self._spent_before if meter.priced else None
-
-
-def _told(system: System) -> dict[str, Any]:
-    """What a system says, without how it is reached."""
-    return {k: v for k, v in system.model_dump(mode="json").items() if k not in OPERATION and k != "endpoint"}

@@ -29,15 +29,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from anthrolab.metrics.asks import asks_of, share
 from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.training.grpo.trend import RANKS, noise_around_line, trend_p
-from anthrolab.training.settings import TrainingError
-from anthrolab.yaml_files import explain
+from anthrolab.training.settings import Settings
 
 Row = Mapping[str, Any]
 
@@ -75,23 +74,13 @@ POWER = 0.8
 
 
 
-class WatchSettings(BaseModel):
+class WatchSettings(Settings):
     """When a training raises an alarm. Use `WatchSettings.of(...)` for one-line errors."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     window: int = Field(default=5, ge=2, le=1000, description="a quantity must be off for so many steps in a row; how far it moved is the mean of the latest so many against the first")
     least_change: float = Field(default=0.3, gt=0, le=100, allow_inf_nan=False, description="how much a quantity must have changed, as a share of its first value")
     level: float = Field(default=0.05, gt=0, le=0.5, description="highest probability of a false alarm in a whole training, over all quantities and steps")
     stop: bool = Field(default=False, description="end the training at an alarm")
-
-    @classmethod
-    def of(cls, **values: Any) -> Self:
-        """The settings; TrainingError with a line `setting: problem; fix` for each fault."""
-        try:
-            return cls.model_validate(values)
-        except ValidationError as e:
-            raise TrainingError("\n".join(explain(e, cls))) from None
 
     @property
     def least_batches(self) -> int:

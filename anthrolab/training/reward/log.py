@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from anthrolab.files import write_atomic
+from anthrolab.files import write_parquet
 from anthrolab.metrics.asks import asks_of, share
 from anthrolab.runtime.dialogue import Dialogue, Speaker
 from anthrolab.training.reward.batch import Batch, Dimensions, Floats
@@ -73,9 +72,7 @@ def write_rewards(
     columns["violations"] = [len(row.judged.gate.violations) if row.judged else None for row in rows]
     columns["rules_score"] = [row.judged.rules_score if row.judged else None for row in rows]
     frame = pl.DataFrame({name: pl.Series(name, values, dtype=_type(name)) for name, values in columns.items()})
-    buffer = BytesIO()
-    frame.with_columns(pl.col(pl.Float64).fill_nan(None)).write_parquet(buffer)
-    write_atomic(path, buffer.getvalue())
+    write_parquet(path, frame.with_columns(pl.col(pl.Float64).fill_nan(None)))
 
 
 def read_rewards(folder: Path) -> pl.DataFrame:

@@ -2,27 +2,24 @@
 
 import json
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from anthrolab.files import read_text, write_atomic
-from anthrolab.training.settings import TrainingError
-from anthrolab.yaml_files import explain
+from anthrolab.training.settings import Settings, TrainingError
 
 Ablation = Literal["full", "legacy", "deficit_only", "zpd_only", "static"]
 """What of the reward is on. full: all of it; legacy: the rubric's weights alone; deficit_only: adaptive weights without the
 ZPD match (omega = 1); zpd_only: without the deficit (d = 1); static: theta stays where it began."""
 
 
-class RewardSettings(BaseModel):
+class RewardSettings(Settings):
     """The reward's constants, named as in the paper. Use `RewardSettings.of(...)` for one-line errors.
 
     The paper does not print sigma; 0.25 is ours. Nor does it print how P is updated or that theta is clipped: ours is the
     standard scalar Kalman filter, clipped to [0, 1].
     """
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     epsilon: float = Field(default=0.20, ge=0, le=10, allow_inf_nan=False, description="floor of the deficit: d = epsilon + (1 - theta)^p")
     p: float = Field(default=1.0, ge=0, le=10, allow_inf_nan=False, description="how sharply weak dimensions are weighted: d = epsilon + (1 - theta)^p")
@@ -51,14 +48,6 @@ class RewardSettings(BaseModel):
             if not 0 < weight < float("inf"):
                 raise ValueError(f"rho.{dimension} is {weight}; give it a positive number")
         return self
-
-    @classmethod
-    def of(cls, **values: Any) -> "RewardSettings":
-        """The settings; TrainingError with a line `setting: problem; fix` for each fault."""
-        try:
-            return cls.model_validate(values)
-        except ValidationError as e:
-            raise TrainingError("\n".join(explain(e, cls))) from None
 
 
 PAPER = RewardSettings()
