@@ -33,6 +33,7 @@ class Rules:
     after the message before it (the last one serves all further ones). Both push a draft back, even beyond
     `max_delay_s`. `typing_chars_per_minute`: with it an interrupted draft counts as being typed if the partner's
     message came within the time that its text takes, else as waiting; it changes no time.
+    `person`: the side that a person plays, if any. What a person sends is never dropped, nor put off by any of these.
     """
 
     horizon_s: int
@@ -44,6 +45,7 @@ class Rules:
     min_gap_s: int = 0
     follow_up_delays: tuple[int, ...] = ()
     typing_chars_per_minute: int = 0
+    person: Speaker | None = None
 
     def __post_init__(self) -> None:
         if self.horizon_s < 0 or self.max_delay_s < 0 or self.repeat_exempt_chars < 0:
@@ -122,40 +124,96 @@ class Course:
 Dance = Generator[tuple[Asked, Asked], tuple[Plan, Plan], Course]
 
 
+class Floor:
+    """Where a dialogue stands: what was said, and each speaker's unsent draft.
+
+    `put` sends a message and says who is asked now, `plan` takes an answer, `next_out` the draft that goes out next.
+    `converse` runs it to its end; a live chat does the three steps when their time has come.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.course = Course()
+        self.drafts: dict[Speaker, Pending] = {}
+        self._history: tuple[Sent, ...] = ()
+        self._said: dict[Speaker, set[str]] = {"a": set(), "b": set()}
+        self._farewells = frozenset(normalise(f) for f in rules.farewells)
+        self._waved: set[Speaker] = set()
+
+    def put(self, due: Sent) -> tuple[Asked, Asked] | None:
+        """A message goes out: its sender and its receiver are to be asked. None ends the dialogue: it is full."""
+        sender = due.speaker
+        self.course.messages.append(due)
+        self._history += (due,)
+        text = normalise(due.content)
+        self._said[sender].add(text)
+        if text in self._farewells:
+            self._waved.add(sender)
+        if len(self._history) >= self.rules.max_messages:
+            self.course.stop = "max_messages"
+            return None
+        unsent = self.drafts.get(other(sender))
+        asks = (
+            Asked(sender, due.at_s, self._history, None),
+            Asked(other(sender), due.at_s, self._history, unsent, _interruption(self.rules, unsent, due.at_s)),
+        )
+        self.course.asks.extend(asks)
+        return asks
+
+    def plan(self, ask: Asked, plan: Plan) -> None:
+        """The answer to an ask: it replaces the speaker's draft."""
+        self.drafts.pop(ask.speaker, None)
+        if plan.silent:
+            return
+        if ask.speaker == self.rules.person:
+            due_s = ask.now_s + max(plan.delay_s, 0)
+        else:
+            due_s = max(ask.now_s + min(max(plan.delay_s, 0), self.rules.max_delay_s), _earliest(self.rules, ask))
+        self.drafts[ask.speaker] = Pending(plan.content, due_s)
+
+    def next_out(self) -> Sent | None:
+        """Take drafts in the order due until one passes the guards; None ends the dialogue (`course.stop` says why)."""
+        last = self._history[-1].speaker
+        while self.drafts:
+            # On a tie the one who did not send the last message comes first.
+            speaker = min(self.drafts, key=lambda s: (self.drafts[s].due_s, s == last))
+            draft = self.drafts[speaker]
+            if draft.due_s > self.rules.horizon_s:
+                self.course.stop = "horizon"
+                return None
+            del self.drafts[speaker]
+            guard = None if speaker == self.rules.person else self._guard(speaker, normalise(draft.content))
+            if guard is None:
+                return Sent(speaker, draft.content, draft.due_s)
+            self.course.guards.append(Dropped(speaker, draft.content, guard, draft.due_s))
+        self.course.stop = "closed"
+        return None
+
+    def _guard(self, speaker: Speaker, text: str) -> Guard | None:
+        """The guard that stops a normalised text, if one does."""
+        tail = self._history[-self.rules.max_consecutive :]
+        if len(text) > self.rules.repeat_exempt_chars and text in self._said[speaker]:
+            return "self_repetition"
+        if len(tail) == self.rules.max_consecutive and all(m.speaker == speaker for m in tail):
+            return "too_many_in_a_row"
+        if text in self._farewells and len(self._waved) == 2:
+            return "goodbye_loop"
+        return None
+
+
 def converse(rules: Rules, opener: Sent) -> Dance:
     """Run one dialogue from its opener (at second 0), which counts as message 1."""
-    course = Course()
-    history: tuple[Sent, ...] = ()
-    said: dict[Speaker, set[str]] = {"a": set(), "b": set()}
-    farewells = frozenset(normalise(f) for f in rules.farewells)
-    waved: set[Speaker] = set()
-    drafts: dict[Speaker, Pending] = {}
+    floor = Floor(rules)
     due: Sent | None = opener
     while due is not None:
-        now, sender = due.at_s, due.speaker
-        course.messages.append(due)
-        history += (due,)
-        text = normalise(due.content)
-        said[sender].add(text)
-        if text in farewells:
-            waved.add(sender)
-        if len(history) >= rules.max_messages:
-            course.stop = "max_messages"
-            return course
-        unsent = drafts.get(other(sender))
-        asks = (
-            Asked(sender, now, history, None),
-            Asked(other(sender), now, history, unsent, _interruption(rules, unsent, now)),
-        )
-        course.asks.extend(asks)
+        asks = floor.put(due)
+        if asks is None:
+            break
         plans = yield asks
         for ask, plan in zip(asks, plans, strict=True):
-            drafts.pop(ask.speaker, None)
-            if not plan.silent:
-                due_s = now + min(max(plan.delay_s, 0), rules.max_delay_s)
-                drafts[ask.speaker] = Pending(plan.content, max(due_s, _earliest(rules, ask)))
-        due = _next_out(rules, course, history, drafts, said, waved, farewells)
-    return course
+            floor.plan(ask, plan)
+        due = floor.next_out()
+    return floor.course
 
 
 def _earliest(rules: Rules, ask: Asked) -> int:
@@ -178,38 +236,3 @@ def _interruption(rules: Rules, draft: Pending | None, now: int) -> Interruption
         return None
     typing_s = -(-len(draft.content) * 60 // rules.typing_chars_per_minute)
     return "typing" if now >= draft.due_s - typing_s else "waiting"
-
-
-def _next_out(
-    rules: Rules,
-    course: Course,
-    history: tuple[Sent, ...],
-    drafts: dict[Speaker, Pending],
-    said: dict[Speaker, set[str]],
-    waved: set[Speaker],
-    farewells: frozenset[str],
-) -> Sent | None:
-    """Take drafts in the order due until one passes the guards; None ends the dialogue (`course.stop` says why)."""
-    last = history[-1].speaker
-    while drafts:
-        # On a tie the one who did not send the last message comes first.
-        speaker = min(drafts, key=lambda s: (drafts[s].due_s, s == last))
-        draft = drafts[speaker]
-        if draft.due_s > rules.horizon_s:
-            course.stop = "horizon"
-            return None
-        del drafts[speaker]
-        text = normalise(draft.content)
-        tail = history[-rules.max_consecutive :]
-        guard: Guard
-        if len(text) > rules.repeat_exempt_chars and text in said[speaker]:
-            guard = "self_repetition"
-        elif len(tail) == rules.max_consecutive and all(m.speaker == speaker for m in tail):
-            guard = "too_many_in_a_row"
-        elif text in farewells and len(waved) == 2:
-            guard = "goodbye_loop"
-        else:
-            return Sent(speaker, draft.content, draft.due_s)
-        course.guards.append(Dropped(speaker, draft.content, guard, draft.due_s))
-    course.stop = "closed"
-    return None
