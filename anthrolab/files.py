@@ -44,12 +44,21 @@ def content_hash(value: Any) -> str:
 
 def read_text(path: Path) -> str:
     """The text of a UTF-8 file; FileError if it is missing, unreadable or in another encoding."""
+    return _decoded(path, _bytes(path))
+
+
+def _bytes(path: Path) -> bytes:
     try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as e:
-        raise FileError(f"{path}: not UTF-8 (byte {e.start}); save the file as UTF-8") from e
+        return path.read_bytes()
     except OSError as e:
         raise FileError(f"{path}: cannot be read ({e.strerror}); check the path and its permissions") from e
+
+
+def _decoded(path: Path, data: bytes) -> str:
+    try:
+        return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")  # as every text file is read
+    except UnicodeDecodeError as e:
+        raise FileError(f"{path}: not UTF-8 (byte {e.start}); save the file as UTF-8") from e
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
@@ -100,7 +109,8 @@ def append_line(path: Path, line: str) -> None:
 
 def whole_lines(path: Path) -> Iterator[str]:
     """The lines of a file that end in a newline: what a killed writer left half-written is passed over."""
-    for line in read_text(path).split("\n")[:-1]:
+    data = _bytes(path)
+    for line in _decoded(path, data[: data.rfind(b"\n") + 1]).split("\n"):  # a kill may leave half a character
         if line.strip():
             yield line
 
@@ -109,10 +119,7 @@ def cut_torn_line(path: Path) -> None:
     """Remove a last line without its newline (a writer was killed in it), so that appending is safe."""
     if not path.exists():
         return
-    try:
-        data = path.read_bytes()
-    except OSError as e:
-        raise FileError(f"{path}: cannot be read ({e.strerror}); check the path and its permissions") from e
+    data = _bytes(path)
     if data and not data.endswith(b"\n"):
         write_atomic(path, data[: data.rfind(b"\n") + 1])
 
