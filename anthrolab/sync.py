@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
@@ -45,6 +46,16 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
         wait([outcome])
         raise
     return outcome.result()
+
+
+async def both(first: Coroutine[Any, Any, T], second: Coroutine[Any, Any, U]) -> tuple[T, U]:
+    """Both results, had at the same time; if one fails the other is cancelled and the failure goes on bare."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            one, two = group.create_task(first), group.create_task(second)
+    except BaseExceptionGroup as failures:
+        raise first_failure(failures) from None
+    return one.result(), two.result()
 
 
 class Background:

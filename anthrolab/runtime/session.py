@@ -1,6 +1,5 @@
 """One session: two policies, one scheduler, one dialogue record; and the way back from the record to any event."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import zip_longest
@@ -11,7 +10,7 @@ from anthrolab.runtime.history import History
 from anthrolab.runtime.policy import Answer, Policy
 from anthrolab.runtime.schedule import SILENCE, Asked, Course, Plan, Rules, Sent, converse
 from anthrolab.runtime.seat import Seat
-from anthrolab.sync import first_failure
+from anthrolab.sync import both
 
 
 async def play(
@@ -42,7 +41,10 @@ async def play(
         asks = next(dance)
         while True:
             entries = logged[len(answers) : len(answers) + 2]
-            pair = _as_logged(dialogue_id, asks, entries, scene.start) if entries else await _both(policies, asks)
+            if entries:
+                pair = _as_logged(dialogue_id, asks, entries, scene.start)
+            else:
+                pair = await both(*(policies[ask.speaker].decide(ask) for ask in asks))
             answers.extend(pair)
             asks = dance.send((pair[0].plan or SILENCE, pair[1].plan or SILENCE))
     except StopIteration as stop:
@@ -63,7 +65,7 @@ async def play(
             Message(speaker=m.speaker, content=m.content, at=a.clock(m.at_s), opener=i == 0)
             for i, m in enumerate(course.messages)
         ],
-        asks=[_ask_record(a, ask, answer, rules) for ask, answer in zip(course.asks, answers, strict=True)],
+        asks=[ask_record(a, ask, answer, rules) for ask, answer in zip(course.asks, answers, strict=True)],
         guards=[
             Guarded(speaker=g.speaker, content=g.content, guard=g.guard, at=a.clock(g.at_s)) for g in course.guards
         ],
@@ -72,18 +74,8 @@ async def play(
     )
 
 
-async def _both(policies: Mapping[Speaker, Policy], asks: tuple[Asked, Asked]) -> tuple[Answer, Answer]:
-    """Both answers; if one fails the other is cancelled and the failure goes on bare."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            first = group.create_task(policies[asks[0].speaker].decide(asks[0]))
-            second = group.create_task(policies[asks[1].speaker].decide(asks[1]))
-    except BaseExceptionGroup as failures:
-        raise first_failure(failures) from None
-    return first.result(), second.result()
-
-
-def _ask_record(seat: Seat, ask: Asked, answer: Answer, rules: Rules) -> Ask:
+def ask_record(seat: Seat, ask: Asked, answer: Answer, rules: Rules) -> Ask:
+    """An ask and its answer as they stand in the record."""
     decision, action = None, None
     if answer.plan is not None:
         plan = answer.plan
