@@ -279,3 +279,32 @@ def test_other_encodings_are_named(tmp_path: Path) -> None:
         read_labels(tmp_path / "none.csv", SMALL, TURNS)
     with pytest.raises(LabelsError, match=r"is neither \.csv nor \.jsonl"):
         read(tmp_path / "l.xlsx", b"PK")
+
+
+def test_a_folder_gives_the_labels_of_every_file_by_name(tmp_path: Path) -> None:
+    (tmp_path / "li.jsonl").write_text('{"dialogue": "h01", "turn": 1, "box": "D1.1", "rater": "li", "value": false}', encoding="utf-8")
+    (tmp_path / "王.csv").write_text(HEADER + "h01,1,D1.1,王,true\n", encoding="utf-8")
+    (tmp_path / "an.CSV").write_text(HEADER + "h01,1,D1.1,an,true\n", encoding="utf-8")
+    (tmp_path / "empty.csv").write_text(HEADER, encoding="utf-8")
+    for other in ("._li.csv", ".an.csv.12.tmp", "readme.txt"):
+        (tmp_path / other).write_text("no labels", encoding="utf-8")
+    (tmp_path / "guesses.csv").mkdir()
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "x.csv").write_text("no labels", encoding="utf-8")
+    assert [label.rater for label in read_labels(tmp_path, SMALL, TURNS)] == ["an", "li", "王"]
+
+
+def test_an_answer_in_two_files_of_a_folder_is_an_error_that_names_both(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        (tmp_path / f"{name}.csv").write_text(HEADER + "\n" * (name == "old") + "h01,1,D1.1,王,true\n", encoding="utf-8")
+    with pytest.raises(LabelsError) as caught:
+        read_labels(tmp_path, SMALL, TURNS)
+    assert str(caught.value) == f"{tmp_path / 'old.csv'}: line 3: rater 王 answered this already in line 2 of {tmp_path / 'new.csv'}; keep one of the two"
+
+
+def test_a_folder_without_labels_is_said(tmp_path: Path) -> None:
+    with pytest.raises(LabelsError, match=r"holds no \.csv or \.jsonl; name a file of labels"):
+        read_labels(tmp_path, SMALL, TURNS)
+    (tmp_path / "x.csv").write_text(HEADER, encoding="utf-8")
+    with pytest.raises(LabelsError, match="holds no label"):
+        read_labels(tmp_path, SMALL, TURNS)

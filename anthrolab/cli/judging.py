@@ -107,7 +107,7 @@ def timing(
 def judge_check(
     judge: Annotated[str, typer.Option(help='"rules", or the name of a system that serves as model judge.')] = "rules",
     labels: Annotated[
-        Optional[Path], typer.Option(help="Human labels, .csv or .jsonl: dialogue, turn, box, rater, value.")
+        Optional[Path], typer.Option(help="Human labels: a .csv or .jsonl with dialogue, turn, box, rater, value; or a folder of them.")
     ] = None,
     dialogues: Annotated[Optional[Path], typer.Option(help="Chats of real people, one JSON object a line.")] = None,
     repeats: Annotated[int, typer.Option(help="How often each labelled dialogue is judged.")] = 2,
@@ -129,6 +129,8 @@ def judge_check(
     from anthrolab.judging.calibration.check import check_judge, labelled_set
     from anthrolab.judging.rubric import load_rubric
     from anthrolab.show.judge_check import judge_check_text
+    from anthrolab.show.rating_tables import pairs_table
+    from anthrolab.show.tables import as_text
 
     folder, out = cards or default_cards_dir(), out or Path("runs") / f"judge-check-{judge}"
     library, asked, may_take = load_library(folder), load_rubric(rubric), effort(out, cache, max_cost, deadline)
@@ -139,6 +141,8 @@ def judge_check(
         progress=say,
     )  # fmt: skip
     typer.echo(judge_check_text(checked))
+    if checked.pairs:
+        typer.echo("\n" + as_text(pairs_table(checked.pairs)))
     if not checked.fitness.fit:
         raise typer.Exit(1)
 

@@ -5,6 +5,7 @@
           measures.csv               one row an id and source
           fitness.json, fitness.md   fit for strict ACC or not, and why
           people.csv                 agreement of raters and judge, where there are human labels
+          raters.csv                 agreement of every two raters with each other
           fails.csv                  what the given dialogues fail, where there are any
 
 The same command again goes on where it stopped and asks nothing twice.
@@ -18,17 +19,18 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from pydantic import ValidationError
 
 from anthrolab.cards.library import Library
-from anthrolab.files import read_text, write_atomic
+from anthrolab.files import write_atomic
 from anthrolab.intervals import Rate
 from anthrolab.judging.calibration import sensitivity
 from anthrolab.judging.calibration.fitness import Fitness, fitness
 from anthrolab.judging.calibration.judged import CheckError, EngineFor, judge_repeatedly, locked, no_limit
 from anthrolab.judging.calibration.labels import HumanLabel, read_labels
 from anthrolab.judging.calibration.measure import Measure, answered_ids, gold_passed, measures, units
+from anthrolab.judging.calibration.outside import read_dialogues
 from anthrolab.judging.calibration.people import BoxAgreement, agreement, failed_by_judge, failed_by_people
+from anthrolab.judging.calibration.rater_pairs import RaterPair, agree_of, rater_pairs
 from anthrolab.judging.l0 import SEVERITY, L0Result
 from anthrolab.judging.l0 import check as gate
 from anthrolab.judging.labelled.items import UNTOUCHED, Labelled, applied, load_all_labelled, untouched
@@ -37,7 +39,6 @@ from anthrolab.judging.verdict import Verdict
 from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.runtime.written import load_gold
 from anthrolab.sync import run_async
-from anthrolab.yaml_files import explain
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Checked:
 
     items: labelled dialogues judged, untouched ones included; sources: gold dialogues that they are made from (a gold
     dialogue as seen from either side is two). gold: untouched ones passed strictly.
-    agreement: empty without human labels; real: None without dialogues from elsewhere.
+    agreement, pairs: empty without human labels; real: None without dialogues from elsewhere.
     """
 
     judge: str
@@ -74,6 +75,7 @@ class Checked:
     message_length: list[sensitivity.Bin]
     fitness: Fitness
     agreement: list[BoxAgreement]
+    pairs: list[RaterPair]
     real: RealChats | None
 
 
@@ -87,7 +89,8 @@ def check_judge(
 
     judge: "rules", or a system that serves as model judge. items, gold: the labelled set and its gold dialogues by
     binding. limit: that many labelled dialogues, of every id alike (those that people labelled besides).
-    labels_file: answers of human raters about labelled dialogues or those of dialogues_file, which are judged once.
+    labels_file: answers of human raters (a file, or a folder of such files) about labelled dialogues or those of
+    dialogues_file, which are judged once.
     engine_for, deadline_s: what it may cost, and how many seconds a verdict may take (see `judge_repeatedly`).
     """
     if repeats < 1:
@@ -140,22 +143,6 @@ def spread(items: Sequence[Labelled], limit: int | None) -> list[Labelled]:
     return [items[place] for place in sorted(place for _, place in sorted(order)[:limit])]
 
 
-def read_dialogues(path: Path) -> dict[str, Dialogue]:
-    """The dialogues of a JSONL file by id; CheckError names the line of one that is none, or that stands twice."""
-    found: dict[str, Dialogue] = {}
-    for number, line in enumerate(read_text(path).removeprefix("\ufeff").split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            dialogue = Dialogue.model_validate_json(line)
-        except ValidationError as e:
-            raise CheckError(f"{path}: line {number}: {explain(e, Dialogue)[0]}; mend that line or take it out") from e
-        if dialogue.dialogue_id in found:
-            raise CheckError(f"{path}: line {number}: the dialogue {dialogue.dialogue_id} stands twice; rename one")
-        found[dialogue.dialogue_id] = dialogue
-    return found
-
-
 def _checked(
     items: Sequence[Labelled], dialogues: Mapping[str, Dialogue], judged: Sequence[Mapping[str, Verdict]],
     labels: Sequence[HumanLabel], real: Sequence[str], library: Library, rubric: Rubric,
@@ -186,6 +173,7 @@ def _checked(
         message_length=sensitivity.by_message_length(items, dialogues, own),
         fitness=fitness(name.judge, measured, gold, flipped, rubric),
         agreement=agreement(labels, first, rubric),
+        pairs=rater_pairs(labels, rubric),
         real=_real([first[k] for k in real], [gates[k] for k in real], labels, rubric) if real else None,
     )
 
@@ -210,7 +198,9 @@ def _write(checked: Checked, out: Path) -> None:
     write_atomic(out / "fitness.json", json.dumps(checked.fitness.as_row(), ensure_ascii=False, indent=1) + "\n")
     write_atomic(out / "fitness.md", checked.fitness.as_markdown())
     if checked.agreement:
-        write_atomic(out / "people.csv", _csv([row for a in checked.agreement for row in _people_rows(a)]))
+        write_atomic(out / "people.csv", _csv([row for a in checked.agreement for row in _people_rows(a, agree_of(checked.pairs, a.box))]))
+    if checked.pairs:
+        write_atomic(out / "raters.csv", _csv([_pair_row(p) for p in checked.pairs]))
     if checked.real:
         by = {"gate": checked.real.constraints, "judge": checked.real.by_judge, "people": checked.real.by_people}
         write_atomic(out / "fails.csv", _csv([{"by": k, "id": i, **_rate("failed", r)} for k, rates in by.items() for i, r in rates.items()]))
@@ -226,14 +216,20 @@ def _row(m: Measure, flipped: Mapping[str, Rate]) -> dict[str, Any]:
     return counts | _rate("recall", m.recall) | _rate("precision", m.precision) | _rate("coverage", m.coverage) | _rate("flips", pairs)
 
 
-def _people_rows(a: BoxAgreement) -> list[dict[str, Any]]:
+def _people_rows(a: BoxAgreement, alike: Rate) -> list[dict[str, Any]]:
     low, high = (a.among.interval.low, a.among.interval.high) if a.among.interval else (None, None)
-    common = {"box": a.box, "alpha": a.among.value, "alpha_low": low, "alpha_high": high, "rated_twice": a.among.units,
+    common = {"box": a.box, "alpha": a.among.value, "alpha_low": low, "alpha_high": high, "rated_twice": a.among.units, **_rate("raters_agree", alike),
               "ties": a.ties, "unanswered": a.unanswered, **_rate("failed", a.failed)}  # fmt: skip
     return [
         common | {"rater": rater, "kappa": k.value, **_rate("agree", k.agree), **_rate("judge_failed", k.failed_a), **_rate("rater_failed", k.failed_b)}
         for rater, k in {"majority": a.judge, **a.by_rater}.items()
     ]
+
+
+def _pair_row(p: RaterPair) -> dict[str, Any]:
+    k = p.kappa
+    return {"box": p.box, "rater": p.rater, "other": p.other, "kappa": k.value, **_rate("agree", k.agree),
+            **_rate("rater_failed", k.failed_a), **_rate("other_failed", k.failed_b)}  # fmt: skip
 
 
 def _rate(name: str, rate: Rate) -> dict[str, Any]:

@@ -47,30 +47,29 @@ class HumanLabel:
 
 
 def read_labels(path: Path, rubric: Rubric, turns: Mapping[str, int]) -> list[HumanLabel]:
-    """The labels of a file (.csv or .jsonl), in its order.
+    """The labels of a file (.csv or .jsonl), in its order; of a folder, those of every such file in it, by name.
 
     turns: number of evaluated turns of every dialogue that may be labelled. LabelsError with a line per problem: an
     unknown dialogue, checkbox or column, a turn that there is not, a value that is neither yes nor no, a label given
-    twice. FileError if the file cannot be read or is not UTF-8.
+    twice (also in two files). FileError if a file cannot be read or is not UTF-8.
     """
-    readers = {".csv": _csv_rows, ".jsonl": _json_rows}
-    if path.suffix.lower() not in readers:
-        raise LabelsError(f"{path}: is neither .csv nor .jsonl; save the labels as one of them")
-    rows = readers[path.suffix.lower()](path, _text(path))
     labels: list[HumanLabel] = []
     problems: list[str] = []
-    seen: dict[tuple[str, int | None, str, str], int] = {}
-    for number, row in rows:
-        try:
-            label = _label(row, rubric, turns)
-            key = (label.dialogue, label.turn, label.box, label.rater)
-            if key in seen:
-                raise ValueError(f"rater {label.rater} answered this already in line {seen[key]}; keep one of the two")
-        except ValueError as e:
-            problems.append(f"{path}: line {number}: {e}")
-            continue
-        seen[key] = number
-        labels.append(label)
+    seen: dict[tuple[str, int | None, str, str], tuple[Path, int]] = {}
+    for file in label_files(path):
+        for number, row in rows_of(file):
+            try:
+                label = _label(row, rubric, turns)
+                key = (label.dialogue, label.turn, label.box, label.rater)
+                if key in seen:
+                    there, line = seen[key]
+                    where = f"line {line}" if there == file else f"line {line} of {there}"
+                    raise ValueError(f"rater {label.rater} answered this already in {where}; keep one of the two")
+            except ValueError as e:
+                problems.append(f"{file}: line {number}: {e}")
+                continue
+            seen[key] = file, number
+            labels.append(label)
     if len(problems) > MOST:
         problems[MOST:] = [f"{path}: and {len(problems) - MOST} more"]
     if problems:
@@ -78,6 +77,26 @@ def read_labels(path: Path, rubric: Rubric, turns: Mapping[str, int]) -> list[Hu
     if not labels:
         raise LabelsError(f"{path}: holds no label; write one answer a line ({', '.join(list(COLUMNS)[:5])})")
     return labels
+
+
+def label_files(path: Path) -> list[Path]:
+    """The files of labels at a path: itself, or every .csv and .jsonl of a folder by name (hidden ones are not read)."""
+    if not path.is_dir():
+        return [path]
+    files = sorted(f for f in path.iterdir() if f.suffix.lower() in _ROWS and not f.name.startswith(".") and f.is_file())
+    if not files:
+        raise LabelsError(f"{path}: holds no .csv or .jsonl; name a file of labels, or the folder that they are in")
+    return files
+
+
+def rows_of(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a file of labels by the English names of `COLUMNS`, not checked yet, each with its line from 1.
+
+    LabelsError, FileError as `read_labels`.
+    """
+    if path.suffix.lower() not in _ROWS:
+        raise LabelsError(f"{path}: is neither .csv nor .jsonl; save the labels as one of them")
+    return _ROWS[path.suffix.lower()](path, _text(path))
 
 
 def _text(path: Path) -> str:
@@ -156,6 +175,9 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, dict(zip(names, row.values(), strict=True))
 
 
+_ROWS = {".csv": _csv_rows, ".jsonl": _json_rows}
+
+
 def _label(row: Mapping[str, Any], rubric: Rubric, turns: Mapping[str, int]) -> HumanLabel:
     """The label of a row; ValueError says what is wrong with it."""
     texts = {}
@@ -169,16 +191,17 @@ def _label(row: Mapping[str, Any], rubric: Rubric, turns: Mapping[str, int]) -> 
         raise ValueError(f"dialogue: none of the judged dialogues is called '{dialogue}'{suggest(dialogue, turns)}; give its file with --dialogues")
     if box not in rubric.dimension_of:
         raise ValueError(f"box: '{box}' is no checkbox of the rubric {rubric.name}{suggest(box, rubric.dimension_of)}; write one of its ids")
-    turn = _turn(row.get("turn"))
+    turn = turn_in(row.get("turn"))
     if rubric.dimension_of[box].scope == "dialogue" and turn is not None:
         raise ValueError(f"turn: {box} is asked of the whole dialogue; leave the turn blank")
     if rubric.dimension_of[box].scope == "turn" and (turn is None or not 1 <= turn <= turns[dialogue]):
         given = "is missing" if turn is None else f"is {turn}"
         raise ValueError(f"turn: {given}, but {box} is asked of each turn; write 1 to {turns[dialogue]}")
-    return HumanLabel(dialogue, turn, box, texts["rater"], _value(row.get("value")))
+    return HumanLabel(dialogue, turn, box, texts["rater"], value_in(row.get("value")))
 
 
-def _turn(value: object) -> int | None:
+def turn_in(value: object) -> int | None:
+    """The turn of a cell, None where it is blank; ValueError says what is wrong with it."""
     if value is None or value == "":
         return None
     if type(value) is int:
@@ -188,7 +211,8 @@ def _turn(value: object) -> int | None:
     raise ValueError(f"turn: {value!r} is no whole number; write the number of the evaluated turn, from 1")
 
 
-def _value(value: object) -> bool | None:
+def value_in(value: object) -> bool | None:
+    """The answer of a cell, None where it is blank; ValueError says what is wrong with it."""
     if value is None or value == "":
         return None
     if isinstance(value, bool):
