@@ -9,8 +9,9 @@ from anthrolab.bench.manifest import begin
 from anthrolab.bench.settings import Limits, State
 from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library
+from anthrolab.cards.scenario import Category
 from anthrolab.models.systems import System
-from anthrolab.runtime.dialogue import Dialogue, other
+from anthrolab.runtime.dialogue import Dialogue, Speaker, other
 
 Progress = Callable[[str], None]
 
@@ -32,6 +33,8 @@ class Job:
 def planned_jobs(run: Run, manifest: Mapping[str, Any], library: Library) -> list[Job]:
     """Every dialogue that the manifest plans, in order."""
     settings = manifest["settings"]
+    if "chats" in settings:
+        return [chat_job(manifest["run"], **chat) for chat in settings["chats"]]
     if "cases" not in settings:
         raise RunError(f"{run.path}: holds a series of sessions and no cases; `anthrolab l0` and `anthrolab timing` take it")
     by_id = {case.id: case for case in select_cases(library, None)}
@@ -43,6 +46,19 @@ def planned_jobs(run: Run, manifest: Mapping[str, Any], library: Library) -> lis
         for case_id in settings["cases"]
         for sample in range(settings["samples"])
     ]
+
+
+def planned_cases(settings: Mapping[str, Any]) -> list[str]:
+    """The cases that a manifest's settings plan, by id; chats with a person are cases, too."""
+    if "chats" in settings:
+        return [f"{chat['chat']}-{chat['role']}" for chat in settings["chats"]]
+    return list(settings["cases"])
+
+
+def chat_job(run: str, chat: str, role: Speaker, category: Category) -> Job:
+    """A chat with a person as a job: it is a case of its own, of no binding that others have."""
+    case = Case(chat, role, category)
+    return Job(case, 0, f"{run}-{case.id}-0")
 
 
 def begin_manifest(

@@ -8,6 +8,7 @@
                failures.jsonl    what could not be done in the last command, and why
                charges.jsonl     attempts that may have been charged without a reply (with --max-cost only)
                memories.jsonl    every version of every memory (a series of sessions only)
+               chats/            the events of every chat with a person (`anthrolab chat` only)
                calls/            every model call, one file a dialogue and one a judge
                ledgers/<judge>/  cases.parquet, checkboxes.parquet
 """
@@ -33,7 +34,7 @@ R = TypeVar("R", Dialogue, Verdict, MemoryUpdate)
 OWN = frozenset(
     {
         "manifest.json", "dialogues.jsonl", "verdicts.jsonl", "retests.jsonl", "gate.jsonl", "failures.jsonl", "memories.jsonl", "charges.jsonl",
-        "calls", "ledgers", "notebooks", ".lock", ".DS_Store", ".ipynb_checkpoints",
+        "chats", "calls", "ledgers", "notebooks", ".lock", ".DS_Store", ".ipynb_checkpoints",
     }
 )  # fmt: skip
 """What may stand in a run folder."""

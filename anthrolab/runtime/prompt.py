@@ -24,6 +24,9 @@ from anthrolab.runtime.seat import Seat, shown
 Z = ("medium", "skills", "identity", "habits", "boundaries", "partner", "memory", "scenario", "contract")
 """The blocks of z, in order."""
 
+PERSONA = ("skills", "identity", "habits", "boundaries")
+"""The blocks of z that say who the speaker is: nothing that happens in a chat changes them."""
+
 SNAPSHOT = ("summary", "tail", "draft", "draft_typing", "now", "again")
 """The blocks of the snapshot, in order."""
 
@@ -57,6 +60,13 @@ def chat_system(seat: Seat, max_delay_s: int = 600) -> str:
     speaker knows them, memory, scenario from this side, the output contract."""
     fields = _z_fields(seat) | {"medium": {"longest": _duration(max_delay_s)}}
     return "\n\n".join(_block(name, fields[name]) for name in Z if fields.get(name) is not None)
+
+
+def persona_hash(seat: Seat) -> str:
+    """Changes when any block of `PERSONA` does, as rendered for this seat; the same before and after a refresh of what
+    is known of the partner and the scene (paper section 4.2: "without overwriting the fixed AI persona")."""
+    fields = _z_fields(seat)
+    return content_hash([_block(name, fields[name]) if fields[name] is not None else None for name in PERSONA])
 
 
 def chat_snapshot(seat: Seat, ask: Asked, recall: Recall, again: str | None = None) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from anthrolab.bench.plan import planned_cases
 from anthrolab.bench.settings import Pace
 from anthrolab.cards.scenario import CATEGORIES
 from anthrolab.show.measured import Measured
@@ -44,19 +45,20 @@ def conditions_table(measured: Sequence[Measured]) -> PrintedTable:
 def _ours(measured: Sequence[Measured]) -> dict[str, str]:
     one = measured[0]
     settings, dialogues = one.manifest["settings"], one.dialogues.values()
-    personas = {p.persona for d in dialogues for p in d.speakers.values()}
+    personas = {p.persona for d in dialogues for p in d.speakers.values() if p.persona}
     horizons = sorted({d.horizon_minutes for d in dialogues if d.horizon_minutes})
     categories = [c for c in CATEGORIES if c in one.ledger.cases["category"].cast(pl.String)]
-    bindings = {case.rsplit("-", 1)[0] for case in settings["cases"]}
+    cases = planned_cases(settings)
+    bindings = {case.rsplit("-", 1)[0] for case in cases}
     sampling = f"seed {settings['seed']}"
     return {
         "Personas": f"{len(personas)} role cards",
-        "Scenarios": f"{len({d.scenario for d in dialogues})} scenario cards",
-        "Bindings": f"{len(bindings)}, giving {len(settings['cases'])} evaluated-role cases",
+        "Scenarios": f"{len({d.scenario for d in dialogues if d.scenario})} scenario cards",
+        "Bindings": f"{len(bindings)}, giving {len(cases)} evaluated-role cases",
         "Categories": str(len(categories)),
         "Duration horizon": f"{', '.join(map(str, horizons)) or 'none'} virtual minutes",
         "Evaluated role": "only the tested system's persona is scored",
-        "Partner": f"{one.partner} ({settings['partner'].get('policy', 'chat')} policy)",
+        "Partner": one.partner if "chats" in settings else f"{one.partner} ({settings['partner'].get('policy', 'chat')} policy)",
         "Judge": "; ".join(m.judge_label for m in measured),
         "Tested systems": f"{one.system} ({settings['system'].get('policy', 'chat')} policy)",
         "Samples per case": f"{settings['samples']}, {sampling}",
@@ -77,7 +79,7 @@ def provenance_table(run: str, measured: Sequence[Measured]) -> PrintedTable:
         ("Older messages", _summarised(settings.get("summary", "none"))),
         ("Seed", str(settings["seed"])),
         ("Samples per case", str(settings["samples"])),
-        ("Cases", ", ".join(settings["cases"])),
+        ("Cases", ", ".join(planned_cases(settings))),
         *((f"Content hash: {name}", _hashes(value)) for name, value in manifest["hashes"].items()),
         ("Content hash: code", ", ".join(manifest["code"])),
         ("Versions", " | ".join(_flat(v) for v in manifest["versions"])),

@@ -112,7 +112,7 @@ def load_all(run_dir: Path, rubric: Rubric | None = None) -> list[Measured]:
     """A run as each of its judges saw it; RunError if none has."""
     judges = Run(run_dir).judges()
     if not judges:
-        if "cases" not in Run(run_dir).manifest()["settings"]:
+        if "series" in Run(run_dir).manifest()["settings"]:
             raise RunError(f"{run_dir}: holds a series of sessions and no cases; `anthrolab timing` and `anthrolab l0` take it")
         begun = next((v.judge for v in reversed(Run(run_dir).all_verdicts())), None)
         if begun:

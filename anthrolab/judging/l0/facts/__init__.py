@@ -5,14 +5,20 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import get_args
 
-from anthrolab.cards.persona import Persona
+from anthrolab.cards.persona import HardFacts, Persona, RelationshipStatus
 from anthrolab.judging.l0.facts import age, answers, city, gender, occupation, partners, relationship
 from anthrolab.judging.l0.facts.answers import Fact, may_answer
 from anthrolab.judging.l0.facts.speaker import NOTHING_HEARD, Heard, as_me, clause_starts, voiced
 from anthrolab.judging.l0.framing import plain
 
-__all__ = ["Fact", "Heard", "find", "may_answer"]
+__all__ = ["Fact", "Heard", "find", "may_answer", "states"]
+
+_FAR = ("拉萨", "三亚")
+_RARE = ("裁缝", "飞行员")
+"""Values of the cards that `states` holds a message against: two each, so that one differs from whatever is stated."""
 
 def find(
     text: str, persona: Persona, about: Sequence[Fact], year: int | None = None, heard: Heard = NOTHING_HEARD
@@ -37,6 +43,43 @@ def find(
             if fact not in spans and _compare(fact, statement, persona, year, ()):
                 spans[fact] = (0, end)
     return [f"{text[start:end]} (card: {_value(fact, persona)})" for fact, (start, end) in spans.items()]
+
+
+def states(
+    text: str, fact: Fact, value: int | str, year: int | None = None, heard: Heard = NOTHING_HEARD
+) -> bool:
+    """Whether a message states this value of its speaker: one of whom it is true may say it, one of another value not.
+
+    So it is read by the very rules of `find`, against cards made up of `value` and of other values; what these rules
+    do not read as a first-person statement states nothing. `value`: an age in years, 女 or 男, a place, a name of an
+    occupation, a status of `HardFacts`. An age must be exact to two years (我快三十了 states none).
+    """
+
+    def against(other: int | str) -> bool:
+        # 我没男朋友 says something of a woman only, so a status is excluded if it is for either.
+        return any(find(text, _card(fact, other, gender), (fact,), year, heard) for gender in ("女", "男")[: 1 + (fact == "relationship")])
+
+    if fact == "relationship":
+        fits = not all(find(text, _card(fact, value, gender), (fact,), year, heard) for gender in ("女", "男"))
+        return fits and any(against(other) for other in get_args(RelationshipStatus) if other != value)
+    if against(value):
+        return False
+    if fact == "age":
+        return all(against(int(value) + years) for years in (-3, 3))
+    others = {"gender": ("女", "男"), "city": _FAR, "occupation": _RARE}[fact]
+    return any(against(other) for other in others if other != value)
+
+
+@lru_cache(maxsize=1024)
+def _card(fact: Fact, value: int | str, gender: str) -> Persona:
+    """A card of which only what `_compare` reads of this fact, and the gender, is filled in."""
+    text = str(value)
+    hard = HardFacts.model_construct(
+        age=value if fact == "age" else 30,
+        gender=text if fact == "gender" else gender,
+        city=[text], occupation=[text], relationship_status=text,
+    )  # fmt: skip
+    return Persona.model_construct(city=text, occupation=text, hard_facts=hard)
 
 
 def _answers(text: str, asked: str) -> Iterator[tuple[Fact, str, int]]:
