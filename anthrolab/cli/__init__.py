@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import typer
 
-from anthrolab.cli import cards, grpo, judging, loop, machine, play, show, training
+from anthrolab.cli import cards, chat, grpo, judging, loop, machine, play, show, training
 from anthrolab.errors import AnthrolabError
 
 app = typer.Typer(
@@ -15,7 +15,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Run, judge, measure and report models that chat like people (AnthroDial).",
 )
-for _verbs in (play.app, judging.app, show.app):
+for _verbs in (play.app, chat.app, judging.app, show.app):
     app.add_typer(_verbs)
 app.add_typer(cards.app, name="cards")
 app.add_typer(loop.app, name="loop")

@@ -83,7 +83,7 @@ def open_setting(
     ChatError if the cards have no such persona, if the name cannot stand in a chat, or if it is the persona's own.
     """
     if persona_id not in library.personas:
-        raise ChatError(f"persona {persona_id}: the cards have none of this id{suggest(persona_id, library.personas)}; `anthrolab cards` lists them")
+        raise ChatError(f"persona {persona_id}: the cards have none of this id{suggest(persona_id, library.personas)}; `anthrolab chat` without --persona names some")
     persona = library.personas[persona_id]
     try:
         person = _PERSON.validate_python(person)
