@@ -1,6 +1,7 @@
 """Drafts that were not sent as they stood: revised, replaced, withdrawn, lost, dropped by a guard, or overtaken by the end."""
 
 from bisect import bisect_right
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,6 +13,9 @@ _GUARDS = {
     "too_many_in_a_row": "too many in a row",
     "goodbye_loop": "goodbye loop",
 }
+STILL_UNSENT = "draft still unsent when the chat stopped"
+"""The fate of a draft that neither went out nor was dropped."""
+
 _FATES = {"revise": "draft revised", "replace": "draft replaced", "withdraw": "draft withdrawn"}
 
 
@@ -43,7 +47,7 @@ def unsent_drafts(dialogue: Dialogue) -> list[Unsent]:
             ask, decision = last[0], last[0].decision
             assert decision is not None
             drafts.append(
-                Unsent(ask.speaker, decision.content, len(dialogue.messages) - 1, decision.at, "draft still unsent when the chat stopped")
+                Unsent(ask.speaker, decision.content, len(dialogue.messages) - 1, decision.at, STILL_UNSENT)
             )
     return sorted(drafts, key=lambda u: (u.after, u.at))
 
@@ -64,13 +68,16 @@ def times_kept(dialogue: Dialogue) -> list[int]:
 def _seen(dialogue: Dialogue) -> list[int]:
     """The position of the last message that each ask could see, -1 if none.
 
-    The scheduler asks both sides after every message; the clock alone would count a reply of the same second as seen.
+    The scheduler asks a side after every message, so its k-th ask belongs to the k-th message (a person's side has no
+    asks); the clock alone would count a reply of the same second as seen.
     """
     at = [m.at for m in dialogue.messages]
-    return [
-        i // 2 if i // 2 < len(at) and at[i // 2] == ask.now else bisect_right(at, ask.now) - 1
-        for i, ask in enumerate(dialogue.asks or [])
-    ]
+    asked, seen = Counter[Speaker](), list[int]()
+    for ask in dialogue.asks or []:
+        own = asked[ask.speaker]
+        asked[ask.speaker] += 1
+        seen.append(own if own < len(at) and at[own] == ask.now else bisect_right(at, ask.now) - 1)
+    return seen
 
 
 def _action(ask: Ask) -> str | None:
