@@ -112,7 +112,7 @@ def asks_of(dialogue: Dialogue, speaker: Speaker) -> Asks | None:
     sent: set[int] = set()
     crossed: set[int] = set()
     own: list[tuple[Ask, int]] = []
-    for ask, last in zip(dialogue.asks, _last_seen(dialogue), strict=True):
+    for ask, last in zip(dialogue.asks, last_seen(dialogue), strict=True):
         woken = last >= 0 and messages[last].speaker != ask.speaker
         draft = ask.previous_draft
         if ask.speaker != speaker:
@@ -179,18 +179,17 @@ def _left_unsent(dialogue: Dialogue, speaker: Speaker, own: Sequence[tuple[Ask, 
     return not sent(own[-1][1]) and sum(g.speaker == speaker for g in dialogue.guards or []) <= dropped
 
 
-def _last_seen(dialogue: Dialogue) -> list[int]:
+def last_seen(dialogue: Dialogue) -> list[int]:
     """The position of the last message that each ask could see, -1 if none.
 
-    The scheduler asks both speakers after every message, so pair k of asks saw message k last; by the clock alone a
-    reply sent in the same second would count as seen. Logs that are no such pairs are read by the clock.
+    The scheduler asks a side after every message, so its k-th ask saw message k last (a person is not asked at all); by the
+    clock alone a reply sent in the same second would count as seen. Logs of which that is not true are read by the clock.
     """
     asks, at = dialogue.asks or [], [m.at for m in dialogue.messages]
-    paired = (
-        len(asks) % 2 == 0
-        and len(asks) <= 2 * len(at)
-        and all(
-            x.speaker != y.speaker and x.now == y.now == t for x, y, t in zip(asks[::2], asks[1::2], at, strict=False)
-        )
-    )
-    return [i // 2 if paired else bisect_right(at, ask.now) - 1 for i, ask in enumerate(asks)]
+    asked, places = Counter[Speaker](), list[int]()
+    for ask in asks:
+        places.append(asked[ask.speaker])
+        asked[ask.speaker] += 1
+    if all(place < len(at) and at[place] == ask.now for place, ask in zip(places, asks, strict=True)):
+        return places
+    return [bisect_right(at, ask.now) - 1 for ask in asks]

@@ -1,10 +1,9 @@
 """Drafts that were not sent as they stood: revised, replaced, withdrawn, lost, dropped by a guard, or overtaken by the end."""
 
-from bisect import bisect_right
-from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
+from anthrolab.metrics.asks import last_seen
 from anthrolab.runtime.dialogue import Ask, Dialogue, Guarded, Speaker
 from anthrolab.runtime.drafts import action_of
 
@@ -38,7 +37,7 @@ class Unsent:
 
 def unsent_drafts(dialogue: Dialogue) -> list[Unsent]:
     """Every draft that was not sent as it stood; those after one message in the order of time."""
-    asks = list(zip(dialogue.asks or [], _seen(dialogue), strict=True))
+    asks = list(zip(dialogue.asks or [], last_seen(dialogue), strict=True))
     drafts = [u for ask, seen in asks if (u := _reconsidered(ask, seen)) is not None]
     drafts += [_guarded(dialogue, g) for g in dialogue.guards or []]
     for speaker in ("a", "b"):
@@ -54,7 +53,7 @@ def unsent_drafts(dialogue: Dialogue) -> list[Unsent]:
 
 def times_kept(dialogue: Dialogue) -> list[int]:
     """For every message, through how many messages of the partner its draft had been kept."""
-    asks = list(zip(dialogue.asks or [], _seen(dialogue), strict=True))
+    asks = list(zip(dialogue.asks or [], last_seen(dialogue), strict=True))
     kept, held, done = [], {"a": 0, "b": 0}, 0
     for position, message in enumerate(dialogue.messages):
         while done < len(asks) and asks[done][1] < position:
@@ -63,21 +62,6 @@ def times_kept(dialogue: Dialogue) -> list[int]:
             done += 1
         kept.append(0 if message.opener else held[message.speaker])
     return kept
-
-
-def _seen(dialogue: Dialogue) -> list[int]:
-    """The position of the last message that each ask could see, -1 if none.
-
-    The scheduler asks a side after every message, so its k-th ask belongs to the k-th message (a person's side has no
-    asks); the clock alone would count a reply of the same second as seen.
-    """
-    at = [m.at for m in dialogue.messages]
-    asked, seen = Counter[Speaker](), list[int]()
-    for ask in dialogue.asks or []:
-        own = asked[ask.speaker]
-        asked[ask.speaker] += 1
-        seen.append(own if own < len(at) and at[own] == ask.now else bisect_right(at, ask.now) - 1)
-    return seen
 
 
 def _action(ask: Ask) -> str | None:
