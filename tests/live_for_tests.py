@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from anthrolab.cards.scenario import Opener
-from anthrolab.live.chat import AnalyserLike, LiveChat, Parts
+from anthrolab.live.chat import LiveChat
 from anthrolab.live.clock import INSTANT, Clock
-from anthrolab.live.events import SessionLog
 from anthrolab.live.scene import Setting
+from anthrolab.live.session_log import SessionLog
+from anthrolab.live.table import AnalyserLike, Parts
 from anthrolab.runtime.history import History
 from anthrolab.runtime.policy import Policy
 from anthrolab.runtime.schedule import Asked, Plan, Rules

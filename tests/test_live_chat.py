@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from anthrolab.live.chat import LiveChat
 from anthrolab.live.clock import Clock
-from anthrolab.live.events import SessionLog
 from anthrolab.live.past import rebuilt
 from anthrolab.live.scene import ChatError
+from anthrolab.live.session_log import SessionLog
 from anthrolab.live.view import view_of
 from anthrolab.models.client import ModelError
 from anthrolab.runtime.policy import Answer

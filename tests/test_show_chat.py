@@ -25,14 +25,15 @@ from hypothesis import strategies as st
 from anthrolab.cards.library import default_cards_dir, load_library
 from anthrolab.errors import AnthrolabError
 from anthrolab.live.analyser import Analysis
-from anthrolab.live.chat import LiveChat, Parts
+from anthrolab.live.chat import LiveChat
 from anthrolab.live.clock import INSTANT, Clock
 from anthrolab.live.context import Context, Inferred, Kind, Refused
-from anthrolab.live.events import SessionLog
 from anthrolab.live.heard import Heard
 from anthrolab.live.notices import AI_NOTICE, header
 from anthrolab.live.opening import ChatSettings, OpenChat
 from anthrolab.live.scene import case_setting, open_setting
+from anthrolab.live.session_log import SessionLog
+from anthrolab.live.table import Parts
 from anthrolab.live.view import Line, View
 from anthrolab.models.client import ModelError
 from anthrolab.models.scripted import Call, ScriptedModel, serve

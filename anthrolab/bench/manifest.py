@@ -93,20 +93,20 @@ def begin(
     return manifest, None
 
 
-def check_same(old: Mapping[str, Any], new: Mapping[str, Any], where: str) -> None:
+def check_same(old: Mapping[str, Any], new: Mapping[str, Any], where: str, another: str = "--run") -> None:
     """RunError if a run folder was begun with other settings or other cards than it is asked to go on with.
 
-    The list of cases may grow, and a system's prices, timeouts and the like may change; everything else must agree, else
+    The list of cases (or of chats) may grow, and a system's prices, timeouts and the like may change; everything else must agree, else
     two different runs would stand in one folder.
     """
     for part in ("settings", "hashes"):
         for key, value in new[part].items():
             before, now = _said_by(old.get(part, {}).get(key)), _said_by(value)
-            if key == "cases" or before == now:
+            if key in ("cases", "chats") or before == now:
                 continue
             raise RunError(
                 f"{where}: {part}.{key} is not what this run was begun with "
-                f"({_difference(before, now)}); go on with the same, or use another --run"
+                f"({_difference(before, now)}); go on with the same, or use another {another}"
             )
 
 

@@ -9,7 +9,7 @@ from anthrolab.bench.manifest import begin
 from anthrolab.bench.settings import Limits, State
 from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library
-from anthrolab.cards.scenario import Category
+from anthrolab.cards.scenario import CATEGORIES, Category
 from anthrolab.models.systems import System
 from anthrolab.runtime.dialogue import Dialogue, Speaker, other
 
@@ -34,7 +34,7 @@ def planned_jobs(run: Run, manifest: Mapping[str, Any], library: Library) -> lis
     """Every dialogue that the manifest plans, in order."""
     settings = manifest["settings"]
     if "chats" in settings:
-        return [chat_job(manifest["run"], **chat) for chat in settings["chats"]]
+        return chat_jobs(run, manifest)
     if "cases" not in settings:
         raise RunError(f"{run.path}: holds a series of sessions and no cases; `anthrolab l0` and `anthrolab timing` take it")
     by_id = {case.id: case for case in select_cases(library, None)}
@@ -46,6 +46,20 @@ def planned_jobs(run: Run, manifest: Mapping[str, Any], library: Library) -> lis
         for case_id in settings["cases"]
         for sample in range(settings["samples"])
     ]
+
+
+def chat_jobs(run: Run, manifest: Mapping[str, Any]) -> list[Job]:
+    """The chats with a person that a manifest names, in order. RunError for an entry that is none."""
+    jobs = []
+    for i, entry in enumerate(manifest["settings"]["chats"]):
+        try:
+            chat, role, category = (entry[key] for key in ("chat", "role", "category"))
+            if role not in ("a", "b") or category not in CATEGORIES or not isinstance(chat, str):
+                raise ValueError(f"{chat!r}, role {role!r}, category {category!r}")
+        except (TypeError, KeyError, ValueError) as e:
+            raise RunError(f"{run.path / 'manifest.json'}: settings.chats[{i}]: is no chat ({e}); restore the file") from e
+        jobs.append(chat_job(manifest["run"], chat, role, category))
+    return jobs
 
 
 def planned_cases(settings: Mapping[str, Any]) -> list[str]:

@@ -77,8 +77,8 @@ class Clock:
             try:
                 async with asyncio.timeout(left):
                     await woken.wait()
-            except TimeoutError:
-                return self.now() >= at_s
+            except TimeoutError:  # both may be true at once; what the person does comes first
+                return not woken.is_set() and self.now() >= at_s
             return False
         await woken.wait()
         return False

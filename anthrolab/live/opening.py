@@ -10,13 +10,13 @@ from typing import Any
 from anthrolab.bench.effort import Effort
 from anthrolab.bench.settings import Limits, Pace, State, chat_system_for
 from anthrolab.cards.library import Library, default_cards_dir, load_library
-from anthrolab.live.analyser import Analyser
-from anthrolab.live.chat import LiveChat, Parts
+from anthrolab.live.analyser import Analyser, analyser_hash
+from anthrolab.live.chat import LiveChat
 from anthrolab.live.clock import Clock
-from anthrolab.live.events import SessionLog
 from anthrolab.live.heard import Heard
-from anthrolab.live.saving import next_name, saved_chat
+from anthrolab.live.saving import begun_chat, next_name, saved_chat
 from anthrolab.live.scene import ChatError, Setting, case_setting, now_rounded, open_setting
+from anthrolab.live.table import Parts
 from anthrolab.models.calls import CallLog, Recorded
 from anthrolab.models.client import ModelClient
 from anthrolab.models.engine import Engine, open_engine
@@ -100,6 +100,8 @@ async def open_chat(settings: ChatSettings, clock: Clock | None = None) -> Async
     known = load_systems(settings.systems_file or default_systems_path())
     tested = find_system(known, settings.system)
     analyst = chat_system_for("--analyser", settings.analyser, known) if settings.analyser else None
+    if analyst is not None and tested.policy == "transcript":
+        raise ChatError(f"--analyser {analyst.name}: {tested.name} is a base model (policy transcript), whose short prompt has no room for it; leave it out")
     limits = Limits(settings.max_messages, window=settings.window, pace=Pace(typing_chars_per_minute=settings.typing_speed))
     state = State.of(settings.skills_dir, settings.cards_dir, settings.skills, settings.summary, known)
     name = settings.chat or (next_name(settings.folder) if settings.folder else "chat01")
@@ -109,7 +111,7 @@ async def open_chat(settings: ChatSettings, clock: Clock | None = None) -> Async
     with ExitStack() as stack:
         saved = None
         if settings.folder is not None:
-            saved = stack.enter_context(saved_chat(settings.folder, name, setting, tested, library, limits, state, settings.seed))
+            saved = stack.enter_context(saved_chat(settings.folder, name, setting, tested, library, limits, state, settings.seed, settings.analyser))
         paid = Effort(max_cost=settings.max_cost).engine(saved.run, *known.values()) if saved else open_engine()
         async with open_models() as models, paid as engine:
             log = CallLog(saved.calls, engine) if saved else None
@@ -131,21 +133,22 @@ async def open_chat(settings: ChatSettings, clock: Clock | None = None) -> Async
             chat = LiveChat(
                 saved.dialogue_id if saved else f"{name}-{setting.seat.speaker}-0", name, setting,
                 Parts(sit, history, rules, salt, analyser, settings.analyse_every), clock or Clock(),
-                saved.log if saved else None, _about(settings, setting, rules, name),
+                saved.log if saved else None, _about(settings, setting, rules, name, analyst),
             )  # fmt: skip
             try:
                 yield OpenChat(chat, tested, heard, settings.folder, name)
             finally:
-                if saved is not None and chat.state.messages:
-                    saved.keep(chat.dialogue())
+                if saved is not None:
+                    saved.keep(chat)
 
 
-def _about(settings: ChatSettings, setting: Setting, rules: Rules, name: str) -> dict[str, Any]:
+def _about(settings: ChatSettings, setting: Setting, rules: Rules, name: str, analyst: System | None) -> dict[str, Any]:
     """What must be the same when a saved chat is gone on with."""
     return {
         "chat": name, "persona": setting.seat.persona.id, "case": settings.case or None, "person": setting.person,
         "side": setting.side, "start": setting.seat.scene.start.strftime(STAMP), "minutes": settings.minutes,
         "max_messages": rules.max_messages, "typing_speed": settings.typing_speed,
+        "analyser": {**analyst.said_by(), "every": settings.analyse_every, "hash": analyser_hash()} if analyst else None,
     }  # fmt: skip
 
 
@@ -156,10 +159,12 @@ def _start(settings: ChatSettings, name: str) -> datetime:
             return parse_stamp(settings.start)
         except ValueError as e:
             raise ChatError(f"--start {settings.start}: {e}") from e
-    if settings.folder is not None:
-        begun = SessionLog(settings.folder / "chats" / f"{name}.jsonl").begun()
-        if begun is not None:
+    begun = begun_chat(settings.folder, name) if settings.folder is not None else None
+    if begun is not None:
+        try:
             return parse_stamp(begun.setting.get("start"))
+        except ValueError as e:
+            raise ChatError(f"{settings.folder}/chats/{name}.jsonl: line 1: setting.start: {e}; restore the line, or begin another chat") from e
     return now_rounded()
 
 

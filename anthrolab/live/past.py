@@ -1,6 +1,6 @@
 """The past of a live chat, rebuilt from what was said and decided: for going on, for going back, and for checking a record."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from anthrolab.runtime.dialogue import Speaker
 from anthrolab.runtime.policy import Answer
@@ -12,11 +12,14 @@ def ask_of(asks: tuple[Asked, Asked], side: Speaker) -> Asked:
     return asks[0] if asks[0].speaker == side else asks[1]
 
 
-def rebuilt(rules: Rules, messages: Sequence[Sent], answers: Sequence[Answer]) -> tuple[Floor, Asked | None]:
+def rebuilt(
+    rules: Rules, messages: Sequence[Sent], answers: Sequence[Answer], dropped: Collection[int] = ()
+) -> tuple[Floor, Asked | None]:
     """The floor after these messages and the persona's answers to the asks after them, one after each message; after the
     last message the answer may be missing: then the second value is the ask that waits for it.
 
-    `rules.person` says which side has no asks. ValueError if these answers do not give these messages.
+    `rules.person` says which side has no asks. `dropped`: after how many messages a guard has dropped the persona's draft
+    already. ValueError if these answers do not give these messages and drops.
     """
     floor, waiting = Floor(rules), None
     person = rules.person
@@ -37,4 +40,8 @@ def rebuilt(rules: Rules, messages: Sequence[Sent], answers: Sequence[Answer]) -
             waiting = None
         elif i < len(messages) - 1:
             raise ValueError(f"the answer to message {i + 1} is missing")
+        if i + 1 in dropped:
+            guards = len(floor.course.guards)
+            if floor.next_out() is not None or len(floor.course.guards) == guards:
+                raise ValueError(f"no guard drops what was decided after message {i + 1}")
     return floor, waiting

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from anthrolab.live.events import State
 from anthrolab.live.past import ask_of
 from anthrolab.live.scene import OPEN, Setting
+from anthrolab.live.state import State
 from anthrolab.runtime.dialogue import Dialogue, Guarded, Message, Participant, Speaker
 from anthrolab.runtime.schedule import Asked, Floor
 from anthrolab.runtime.session import ask_record

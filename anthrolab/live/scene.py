@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -28,7 +27,7 @@ _OPEN_SIDE = Side(
     place="忙自己的事，手机在手边",
     trigger="对方发来了消息",
     emotion="跟平常一样",
-    knows=["刚加上微信，还没聊过，除了名字什么都不知道"],
+    knows=["刚加上微信，还没怎么聊过"],
 )
 _PERSON: TypeAdapter[str] = TypeAdapter(Name)
 
@@ -103,8 +102,3 @@ def open_setting(
 def now_rounded() -> datetime:
     """The local time in whole seconds: when an open chat begins, unless it is said."""
     return datetime.now().replace(microsecond=0)
-
-
-def folder_error(folder: Path, problem: str) -> ChatError:
-    """A saved chat that cannot be gone on with."""
-    return ChatError(f"{folder}: {problem}")

@@ -7,9 +7,9 @@ from typing import Any
 from anthrolab.bench.store import Run
 from anthrolab.cards.library import default_cards_dir, load_library
 from anthrolab.cards.persona import Persona
-from anthrolab.live.events import SessionLog
 from anthrolab.live.opening import ChatSettings
 from anthrolab.live.scene import ChatError, Setting
+from anthrolab.live.session_log import SessionLog
 from anthrolab.live.terminal_text import visible
 from anthrolab.models.client import ModelError
 from anthrolab.models.opening import remote_client
