@@ -21,6 +21,8 @@ from anthrolab.yaml_files import read_yaml
 
 DATA = Path(__file__).parent.parent / "data"
 SETS: dict[str, list[dict[str, Any]]] = read_yaml(Path(__file__).parent / "data" / "care.yaml")  # type: ignore[assignment]
+INDEPENDENT, CLUTTER = SETS.pop("independent"), SETS.pop("clutter")
+"""`independent`: by somebody who had not seen the rules, which were not mended for it. It says what to expect of fresh messages."""
 CONCERNS = get_args(Concern)
 CHINESE = [row["text"] for row in SETS["first"] if row["concern"] and re.search("[一-鿿]", row["text"])]
 
@@ -45,15 +47,48 @@ def concern(text: str) -> str | None:
     return found.concern if found else None
 
 
-INDEPENDENT = SETS.pop("independent")
-"""Written by somebody who had not seen the rules, which were not mended for it: what to expect of fresh messages."""
+@pytest.mark.parametrize(("rows", "phrases", "found", "alarms"), [(INDEPENDENT, 60, 37, 7), (CLUTTER, 90, 88, 10)])
+def test_the_rules_are_no_worse_than_they_were_measured(rows: list[dict[str, Any]], phrases: int, found: int, alarms: int) -> None:
+    missed = [row["text"] for row in rows if row["concern"] and concern(row["text"]) != row["concern"]]
+    false = {row["text"]: care(row["text"]) for row in rows if row["concern"] is None and care(row["text"])}
+    assert sum(row["concern"] is not None for row in rows) == phrases and len(rows) == 2 * phrases
+    assert len(missed) <= phrases - found and len(false) <= alarms, (missed, false)
 
 
-def test_on_fresh_messages_the_rules_are_no_worse_than_they_were_measured() -> None:
-    found = [row for row in INDEPENDENT if row["concern"] and concern(row["text"]) == row["concern"]]
-    alarms = {row["text"]: care(row["text"]) for row in INDEPENDENT if row["concern"] is None and care(row["text"])}
-    assert sum(row["concern"] is not None for row in INDEPENDENT) == 60 and len(INDEPENDENT) == 120
-    assert len(found) >= 37 and len(alarms) <= 7, (len(found), alarms)
+FILLING = "今天路上堵得厉害然后去买了两斤橘子晚上还下了点雨"
+"""What somebody may say before or after: it holds no sign of anything, and is longer than words reach."""
+EXCUSES = ["猫", "上班", "断电了", "哈哈", "昨天看的电影", "打了会儿游戏", "恢复得不错", "体检", "开会改ppt", "手机", "医生", "切菜", "笑死", "去年"]
+PLAIN = [
+    ("我不想活了", "self_harm"), ("我想去死", "self_harm"), ("我活不下去了", "self_harm"), ("我撑不下去了", "self_harm"), ("我割腕了", "self_harm"),
+    ("我写好遗书了", "self_harm"), ("我爸又打我了", "abuse"), ("他把我锁在家里", "abuse"), ("我被邻居猥亵了", "abuse"), ("他把我按在地上打", "abuse"),
+    ("我妈晕倒了叫不醒", "emergency"), ("我吞了一整瓶安眠药", "emergency"), ("我爸嘴歪了", "emergency"), ("我喘不上气了", "emergency"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), PLAIN)
+@pytest.mark.parametrize("excuse", EXCUSES)
+def test_a_word_far_from_a_plain_statement_does_not_silence_it(text: str, expected: str, excuse: str) -> None:
+    assert concern(f"{excuse} {FILLING} {text} {FILLING} {excuse}") == expected
+
+
+@pytest.mark.parametrize("text", [text for text, kind in PLAIN if kind == "self_harm"])
+@pytest.mark.parametrize("laugh", ["哈哈", "哈哈哈哈哈", "233", "2333333", "😂", "嘿嘿", "hhh", "笑死"])
+def test_who_wants_to_die_and_laughs_over_it_is_found(text: str, laugh: str) -> None:
+    assert concern(f"{text} {laugh}") == concern(f"{text}{laugh}") == concern(f"{laugh} {text}") == "self_harm"
+
+
+@pytest.mark.parametrize("place", range(0, 300, 50))
+@pytest.mark.parametrize(("text", "expected"), PLAIN)
+def test_a_plain_statement_is_found_anywhere_in_a_long_message(text: str, expected: str, place: int) -> None:
+    clutter = (FILLING + "猫在门口等我上班手机电影游戏哈哈") * 10
+    assert concern(f"{clutter[:place]} {FILLING} {text} {FILLING} {clutter[: 300 - place]}") == expected
+
+
+def test_of_two_concerns_the_more_urgent_is_named_and_a_story_about_one_hides_no_other() -> None:
+    assert concern("我爸打我 我不想活了 我吞了一整瓶安眠药") == "emergency"
+    assert concern("电影里那个人割腕了 我爸又打我了") == "abuse"
+    assert concern("同学打游戏 我爸踹我") == "abuse"  # one match holds both
+    assert concern(f"昨天看的电影 {FILLING}{FILLING} 奶奶断气了") == "emergency" and concern("电影里奶奶断气了") is None
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -96,6 +131,13 @@ def test_the_labelled_set_alarms_only_where_somebody_cries_for_help() -> None:
         ("剧里她说不想活了", None), ("我朋友说不想活了", "self_harm"), ("对面打野又打我了", None), ("我爸又打我了", "abuse"),
         ("想死的心都有了", "self_harm"), ("又要加班 想死的心都有了", None),
         ("我没考上 不想活了", "self_harm"), ("热得不想活了", None), ("年轻生活真好", None), ("没自杀成", "self_harm"), ("我不会自杀的", None),
+        ("我不想活了 猫托付给你了", "self_harm"), ("上班被骂了一天 我真的不想活了", "self_harm"), ("我活不下去了 网停了 钱也没了 断电了", "self_harm"),
+        ("我想去死 哈哈", "self_harm"), ("没空调我活不下去", None), ("笑得我喘不上气", None), ("再改一版我真的去死", None), ("再逼我我就跳楼", "self_harm"),
+        ("加班到现在 死了算了", None), ("加班到现在 死了算了 我说真的", "self_harm"),  # said in earnest
+        # idioms end where somebody else comes up
+        ("急死了 我爸心梗了", "emergency"), ("早上奶奶怎么叫都不醒", "emergency"), ("看他突然晕倒了", "emergency"), ("狗都叫了 他打我", "abuse"),
+        ("我好累 死了算了", "self_harm"), ("队友打我 我爸也打我", "abuse"), ("去年我妈脑梗 现在恢复得不错", None),
+        ("my boss raped me", "abuse"),  # a boss is of a game in Chinese only
         ("自杀式袭击太可怕了", None), ("尴尬死了 想消失", None), ("去年我妈中风了", None), ("去年我妈中风了 今天又嘴歪了", "emergency"),
     ],
 )  # fmt: skip

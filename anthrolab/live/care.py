@@ -5,7 +5,8 @@ plan without its name) rules miss much, in fresh phrases up to half and more (fi
 courtesy and no safety net, and nothing may rest on its silence.
 
 Blanks, signs, emoji, wide forms and traditional characters make no difference in Chinese, so rules cannot lean on where a
-clause ends; frames and idioms say what the words mean instead.
+clause ends; frames and idioms say what the words mean instead. They do so from close by only: a cat, a laugh or a
+game elsewhere in a message explains nothing away, and what 我 is said of is explained only by what touches it.
 """
 
 import re
@@ -18,7 +19,7 @@ from typing import Literal
 from anthrolab.live.care_abuse import ABUSE, ABUSE_ENGLISH
 from anthrolab.live.care_emergency import EMERGENCY, EMERGENCY_ENGLISH
 from anthrolab.live.care_self_harm import SELF_HARM, SELF_HARM_ENGLISH
-from anthrolab.live.care_words import ENGLISH_IDIOMS, IDIOMS, STORY, Rule
+from anthrolab.live.care_words import EARNEST, ENGLISH_IDIOMS, IDIOMS, KIN, OWN_BEFORE, OWN_FIRST, STORY, Rule
 
 Concern = Literal["self_harm", "abuse", "emergency"]
 
@@ -52,7 +53,7 @@ class Care:
 def care(text: str) -> Care | None:
     """The most urgent concern of one chat message in Chinese or English, or None."""
     chinese, english = folded(text), folded(text, apart=True)
-    read = _Read(chinese.text, IDIOMS), _Read(english.text, ENGLISH_IDIOMS)
+    read = _Read(chinese.text, IDIOMS, _CHINESE), _Read(english.text, ENGLISH_IDIOMS, _ENGLISH)
     for concern, *tables in _TABLES:
         for source, message, rules in zip((chinese, english), read, tables, strict=True):
             if span := message.first(rules):
@@ -90,22 +91,66 @@ def folded(text: str, apart: bool = False) -> Folded:
     return Folded(text, "".join(kept).translate(_PLAIN).translate(_ALIKE), tuple(places))
 
 
+@dataclass(frozen=True)
+class _Reach:
+    """How near a word must stand to explain a match away, in folded characters. Farther off it is about something else."""
+
+    before: int
+    after: int
+    story: int
+    """How far before a match the frame of a story still holds, and half as far after it. 0: no frame is looked for."""
+
+
+_CHINESE, _ENGLISH = _Reach(before=16, after=8, story=30), _Reach(before=40, after=24, story=0)
+
+
 class _Read:
     """A folded message, and the same with its idioms blanked out: rules read that one, what excuses them the whole."""
 
-    def __init__(self, text: str, idioms: Sequence[str]) -> None:
+    def __init__(self, text: str, idioms: Sequence[str], reach: _Reach) -> None:
         self.whole = text
         self.plain = _compiled("|".join(idioms)).sub(lambda m: "·" * len(m.group()), text)
-        self.story = _compiled(STORY).search(text) is not None
+        self.reach = reach
 
     def first(self, rules: Sequence[Rule]) -> tuple[int, int] | None:
         """Where the first rule that counts stands."""
         for rule in rules:
-            for match in _compiled(rule.says).finditer(self.plain):
-                told = self.story and "我" not in self.plain[max(0, match.start() - 4) : match.end()]
-                if not told and not (rule.unless and _compiled(rule.unless).search(self.whole)):
-                    return match.span()
+            match = _compiled(rule.says).search(self.plain)
+            while match:
+                start, end = match.span()
+                if not (self._told(start, end) or self._excused(rule, start, end)):
+                    return start, end
+                match = _compiled(rule.says).search(self.plain, start + 1)  # an excused match may hold a plain one
         return None
+
+    def _told(self, start: int, end: int) -> bool:
+        """Whether a story, the news or a game frames the match, and 我 stands neither in it nor right before."""
+        far = self.reach.story
+        if not far or "我" in self.plain[max(0, start - 4) : end]:
+            return False
+        return _compiled(STORY).search(self.whole[max(0, start - far) : end + far // 2]) is not None
+
+    def _excused(self, rule: Rule, start: int, end: int) -> bool:
+        """Whether words close by explain the match away. What 我 is said of is plain: only a cause that touches it does."""
+        before = self.whole[max(0, start - self.reach.before) : start]
+        said, after = self.whole[start:end], self.whole[end : end + self.reach.after]
+        if _compiled(EARNEST).search(before + said + after):
+            return False
+        own = _compiled(OWN_BEFORE).search(before)
+        if own or _compiled(OWN_FIRST).match(said):
+            ahead = before[: own.start()] if own else before
+            touching = rule.beside if _compiled(KIN).match(said) else _either(rule)  # 打游戏 我爸打我: no game of his
+            return _finds(_either(rule), said) or _finds(touching and f"(?:{touching})[得到的了让]?$", ahead)
+        return _finds(rule.unless, before + said) or _finds(rule.beside, before + said + after)
+
+
+def _either(rule: Rule) -> str:
+    return "|".join(filter(None, (rule.unless, rule.beside)))
+
+
+def _finds(pattern: str, text: str) -> bool:
+    """Whether the pattern stands in the text; no pattern stands nowhere."""
+    return pattern != "" and _compiled(pattern).search(text) is not None
 
 
 @cache
