@@ -3,7 +3,8 @@
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from anthrolab.judging.calibration.rating import Kind, Rated, load_rated
+from anthrolab.judging.calibration.rating import Kind, Questions, Rated, ask, choose_boxes, load_rated
+from anthrolab.judging.rubric import load_rubric
 from anthrolab.runtime.dialogue import Dialogue, Message, Participant
 from tests.labelled_for_tests import TEXTS
 
@@ -38,3 +39,10 @@ def kinds_in(folder: Path, each: int = 2) -> dict[Kind, str]:
 def rated_in(folder: Path, each: int = 2) -> list[Rated]:
     """The dialogues of `kinds_in`, loaded."""
     return load_rated(kinds_in(folder, each))
+
+
+def about(*dialogues: str | Dialogue) -> Questions:
+    """Questions on these dialogues of two models, or on ones of these ids."""
+    rubric = load_rubric()
+    rated = [Rated(dialogue(one) if isinstance(one, str) else one, "model-model") for one in dialogues]
+    return ask(rated, choose_boxes(rubric, "D1.1, E4.1"), rubric)

@@ -1,5 +1,6 @@
 """Blind rating without a form: which dialogues are taken, what is asked and shown, and what raters answered, on disk."""
 
+import json
 import os
 import re
 import signal
@@ -9,6 +10,7 @@ import time
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -18,8 +20,9 @@ from hypothesis import strategies as st
 from anthrolab.cards.library import default_cards_dir, load_library
 from anthrolab.files import FileError
 from anthrolab.intervals import Rate, wilson
-from anthrolab.judging.calibration.check import labelled_set
-from anthrolab.judging.calibration.labels import HumanLabel, LabelsError
+from anthrolab.judging.calibration.check import check_judge, labelled_set
+from anthrolab.judging.calibration.judged import CheckError
+from anthrolab.judging.calibration.labels import HumanLabel, LabelsError, read_labels
 from anthrolab.judging.calibration.outside import read_dialogues
 from anthrolab.judging.calibration.rater_pairs import agree_of, rater_pairs
 from anthrolab.judging.calibration.rating import (
@@ -33,28 +36,36 @@ from anthrolab.judging.calibration.rating import (
     written_rated,
 )
 from anthrolab.judging.calibration.rating_files import (
-    Guess,
     Rating,
-    guess_file,
-    guessed_right,
-    guesses_so_far,
+    check_texts,
     labels_so_far,
-    load_guesses,
     load_ratings,
+    not_loaded,
     note_of,
     rater_file,
     rater_name,
-    save_guess,
     save_ratings,
     with_note,
     write_rated,
 )
+from anthrolab.judging.labelled.items import applied
 from anthrolab.judging.rubric import load_rubric
+from anthrolab.runtime.dialogue import Dialogue
+from anthrolab.show.rating_guesses import (
+    Guess,
+    best_single_guess,
+    guess_file,
+    guessed_right,
+    guesses_so_far,
+    load_guesses,
+    save_guess,
+)
 from tests.labelled_for_tests import SMALL, TEXTS
-from tests.rating_for_tests import dialogue, rated_in
+from tests.rating_for_tests import about, dialogue, rated_in
 from tests.runs_for_tests import make_run
 
 RUBRIC = load_rubric()
+ROOT = Path(__file__).parent.parent
 
 
 def asked(rated: list[Rated], boxes: str = "D1.1, E4.1", **choice: Any) -> Questions:
@@ -107,6 +118,27 @@ def test_an_id_in_two_files_is_an_error_that_names_both_lines(tmp_path: Path) ->
         load_rated({"human-human": str(tmp_path / "x.jsonl"), "model-model": str(tmp_path / "y.jsonl")})
     with pytest.raises(FileError, match="cannot be read"):
         load_rated({"human-human": str(tmp_path / "none.jsonl")})
+
+
+@pytest.mark.parametrize("name", ["h01 ", " h01", "h\u00a001", "h\r01", "h\n01", "\ufeffh01", "h\u200b01", "h\t01", "", " "])
+def test_an_id_that_a_csv_file_would_not_give_back_is_refused_by_line(tmp_path: Path, name: str) -> None:
+    (tmp_path / "x.jsonl").write_text("\n" + dialogue(name).to_line(), encoding="utf-8")
+    with pytest.raises(RatingError, match=r"x\.jsonl: line 2: dialogue_id: .* rename it"):
+        load_rated({"human-human": str(tmp_path / "x.jsonl")})
+
+
+@given(st.text(min_size=1, max_size=6))
+def test_an_id_is_refused_or_comes_back_from_the_file_of_answers_as_it_is(name: str) -> None:
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / "x.jsonl").write_text(json.dumps(json.loads(dialogue("d").to_line()) | {"dialogue_id": name}), encoding="utf-8")
+        try:
+            rated = load_rated({"human-human": str(folder / "x.jsonl")})
+        except (RatingError, CheckError):
+            return
+        questions = asked(rated)
+        save_ratings(folder / "out", "li", [Rating(name, 1, "D1.1", "li", True)], questions)
+        assert [label.dialogue for label in labels_so_far(folder / "out", questions)] == [name]
 
 
 def test_gold_dialogues_are_called_written_and_judge_check_knows_them_by_the_same_ids() -> None:
@@ -218,6 +250,8 @@ def test_where_one_clock_has_no_seconds_none_is_shown_with_seconds(tmp_path: Pat
     questions = asked([coarse, fine])
     assert [questions.blind(key)[0].at for key in ("coarse", "fine")] == ["20:31", "20:31"]
     assert re.fullmatch(r"20:31:\d\d", asked([fine]).blind("fine")[0].at)
+    short = Rated(dialogue("short", ("在吗", "在的"), gap_s=60), "human-human")
+    assert asked([short, fine]).blind("short")[0].at == "20:31", "a chat of two messages counts too"
 
 
 def test_a_chat_over_several_days_says_how_many_days_later_and_no_date() -> None:
@@ -230,27 +264,133 @@ def test_a_chat_over_several_days_says_how_many_days_later_and_no_date() -> None
 # --- answers on disk ------------------------------------------------------------------------------------------------------
 
 
+D = about("d")
+
+
 def rating(turn: int | None = 1, box: str = "D1.1", value: bool | None = True, rater: str = "王老师", note: str = "") -> Rating:
     return Rating("d", turn, box, rater, value, note)
 
 
 def test_answers_are_labels_and_a_changed_one_takes_the_place_of_the_older(tmp_path: Path) -> None:
-    save_ratings(tmp_path, "王老师", [rating()])
-    save_ratings(tmp_path, "王老师", [rating(None, "E4.1", None)])
-    save_ratings(tmp_path, "王老师", [rating(value=False, note='差,"一点"\n 不像')])
+    save_ratings(tmp_path, "王老师", [rating()], D)
+    save_ratings(tmp_path, "王老师", [rating(None, "E4.1", None)], D)
+    save_ratings(tmp_path, "王老师", [rating(value=False, note='差,"一点"\n 不像')], D)
     assert (tmp_path / "王老师.csv").read_text(encoding="utf-8") == (
         'dialogue,turn,box,rater,value,note\nd,1,D1.1,王老师,false,"差,""一点"" 不像"\nd,,E4.1,王老师,,\n'
     )
-    assert list(load_ratings(tmp_path, "王老师").values()) == [rating(value=False, note='差,"一点" 不像'), rating(None, "E4.1", None)]
-    assert labels_so_far(tmp_path, [Rated(dialogue("d"), "model-model")], RUBRIC) == [
+    assert list(load_ratings(tmp_path, "王老师", D).values()) == [rating(value=False, note='差,"一点" 不像'), rating(None, "E4.1", None)]
+    assert labels_so_far(tmp_path, D) == [
         HumanLabel("d", 1, "D1.1", "王老师", False), HumanLabel("d", None, "E4.1", "王老师", None)]  # fmt: skip
-    assert labels_so_far(tmp_path / "none", [], RUBRIC) == []
+    assert labels_so_far(tmp_path / "none", D) == []
 
 
 def test_what_another_window_saved_meanwhile_is_kept(tmp_path: Path) -> None:
-    first = save_ratings(tmp_path, "li", [rating(rater="li")])
-    save_ratings(tmp_path, "li", [rating(2, rater="li"), replace(rating(rater="li"), dialogue="of another set")])
-    assert len(first) == 1 and len(save_ratings(tmp_path, "li", [rating(3, rater="li")])) == 4
+    first = save_ratings(tmp_path, "li", [rating(rater="li")], D)
+    save_ratings(tmp_path, "li", [rating(2, rater="li"), replace(rating(rater="li"), dialogue="of another set")], D)
+    assert len(first) == 1 and len(save_ratings(tmp_path, "li", [rating(3, rater="li")], D)) == 4
+
+
+def test_two_windows_of_one_rater_lose_nothing_of_each_other(tmp_path: Path) -> None:
+    script = (
+        "import sys\nfrom pathlib import Path\nfrom anthrolab.judging.calibration.rating_files import Rating, save_ratings\n"
+        "from anthrolab.show.rating_guesses import Guess, save_guess\nfrom tests.rating_for_tests import about\n"
+        "folder, box, questions = Path(sys.argv[1]), sys.argv[2], about(*(f'{sys.argv[2]}-{n}' for n in range(60)))\n"
+        "print('ready', flush=True)\nsys.stdin.readline()\n"
+        "for n in range(60):\n"
+        "    save_ratings(folder, 'li', [Rating(f'{box}-{n}', 1, box, 'li', True)], questions)\n"
+        "    save_guess(folder, Guess(f'{box}-{n}', 'li', ()), questions)\n"
+    )
+    windows = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path), box], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) for box in ("D1.1", "D1.2")]
+    for window in windows:
+        assert window.stdout is not None and window.stdout.readline() == "ready\n"
+    for window in windows:
+        assert window.stdin is not None
+        window.stdin.write("go\n")
+        window.stdin.flush()
+    for window in windows:
+        window.communicate(timeout=120)
+        assert window.returncode == 0
+    every = {f"{box}-{n}" for box in ("D1.1", "D1.2") for n in range(60)}
+    assert {r.dialogue for r in load_ratings(tmp_path, "li", D).values()} == every == set(load_guesses(tmp_path, "li"))
+    assert set(json.loads((tmp_path / "rated.json").read_text(encoding="utf-8"))) == every
+
+
+def test_an_answer_can_be_taken_back_and_then_there_is_none(tmp_path: Path) -> None:
+    save_ratings(tmp_path, "li", [rating(1, rater="li"), rating(2, rater="li")], D)
+    left = save_ratings(tmp_path, "li", [rating(2, rater="li", note="x")], D, back=[("d", 1, "D1.1"), ("d", 3, "D1.1")])
+    assert list(left.values()) == [rating(2, rater="li", note="x")] == list(load_ratings(tmp_path, "li", D).values())
+    assert save_ratings(tmp_path, "li", [], D, back=left) == {} == load_ratings(tmp_path, "li", D)
+    assert labels_so_far(tmp_path, D) == []
+
+
+# --- the dialogue that was rated --------------------------------------------------------------------------------------------
+
+
+def changed(**fields: Any) -> Questions:
+    """Questions on d with another first answer of a, or another message of it changed."""
+    one = dialogue("d")
+    for name, value in (fields or {"content": "完全不同的话"}).items():
+        setattr(one.messages[1], name, value)
+    return about(one)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [changed(), changed(at=datetime(2026, 3, 6, 20, 31, 40)), changed(opener=True), changed(speaker="b"), about(dialogue("d", role="b")), about(dialogue("d", (*TEXTS, "还有一句")))],
+    ids=["content", "time", "opener", "speaker", "role", "longer"],
+)
+def test_answers_are_of_a_text_and_not_of_whatever_has_its_id_later(tmp_path: Path, other: Questions) -> None:
+    save_ratings(tmp_path, "li", [rating(rater="li")], D)
+    save_guess(tmp_path, Guess("d", "li", ()), D)
+    before = (tmp_path / "li.csv").read_bytes()
+    for work in (
+        lambda: labels_so_far(tmp_path, other),
+        lambda: save_ratings(tmp_path, "wang", [rating(rater="wang")], other),
+        lambda: save_guess(tmp_path, Guess("d", "wang", ()), other),
+    ):
+        with pytest.raises(RatingError, match=r"rated\.json: d: the dialogue is not the one that was rated under this id; restore its text, or rename it"):
+            work()
+    assert (tmp_path / "li.csv").read_bytes() == before and not (tmp_path / "wang.csv").exists() and not guess_file(tmp_path, "wang").exists()
+    assert len(labels_so_far(tmp_path, D)) == 1, "with the text restored it goes on"
+
+
+def test_a_text_may_change_until_somebody_answers_and_its_record_for_ever(tmp_path: Path) -> None:
+    questions = about("d", "e")
+    save_ratings(tmp_path, "li", [rating(rater="li")], questions)
+    rest = Dialogue.model_validate(dialogue("d", human=["b"]).model_dump() | {"stop": "closed", "asks": [], "scenario": None})
+    labels_so_far(tmp_path, about(rest, dialogue("e", ("在吗", "在的"))))
+    save_guess(tmp_path, Guess("e", "li", None), questions)
+    with pytest.raises(RatingError, match=r"rated\.json: e: "):
+        labels_so_far(tmp_path, about(rest, dialogue("e", ("在吗", "在的"))))
+
+
+def test_judge_check_finds_the_gold_dialogues_to_be_those_that_were_rated(tmp_path: Path) -> None:
+    cards = default_cards_dir()
+    library = load_library(cards)
+    gold = written_rated(cards, library)
+    questions = asked(gold)
+    save_ratings(tmp_path, "li", [Rating(place[0], place[1], place[2], "li", True) for place in questions.places()], questions)
+    items, sources = labelled_set(cards, library, RUBRIC)
+    check_texts(tmp_path, [applied(item, sources) for item in items if item.id in questions.rated])
+
+
+def test_judge_check_does_not_take_answers_for_another_text(tmp_path: Path) -> None:
+    save_ratings(tmp_path / "ratings", "li", [rating(rater="li")], D)
+    write_rated(tmp_path / "other.jsonl", changed(), [])
+    given: Any = {"out": tmp_path / "out", "limit": 0, "labels_file": tmp_path / "ratings", "dialogues_file": tmp_path / "other.jsonl", "progress": lambda _line: None}
+    with pytest.raises(RatingError, match=r"rated\.json: d: the dialogue is not the one that was rated"):
+        check_judge("rules", [], {}, load_library(default_cards_dir()), RUBRIC, **given)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"d": 1}'])
+def test_a_broken_list_of_rated_texts_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "rated.json").write_text(text, encoding="utf-8")
+    with pytest.raises(RatingError, match=r"rated\.json: is broken \("):
+        save_ratings(tmp_path, "li", [rating(rater="li")], D)
+    assert not (tmp_path / "li.csv").exists()
+
+
+# --- broken files, notes and names ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -261,12 +401,18 @@ def test_what_another_window_saved_meanwhile_is_kept(tmp_path: Path) -> None:
         ("d,one,D1.2,li,false,", r"line 3: turn: 'one' is no whole number"),
         ("d,1,,li,false,", r"line 3: box: is missing"),
         ("d,1,D1.2,li,vielleicht,", r"line 3: value: 'vielleicht' is neither true nor false"),
+        ("d,0,D1.2,li,true,", r"line 3: turn: is 0, but D1\.2 is asked of each turn; write 1 to 4"),
+        ("d,99,D1.2,li,true,", r"line 3: turn: is 99, but D1\.2 is asked of each turn; write 1 to 4"),
+        ("d,,D1.2,li,true,", r"line 3: turn: is missing, but D1\.2 is asked of each turn; write 1 to 4"),
+        ("elsewhere,0,D1.2,li,true,", r"line 3: turn: is 0, but D1\.2 is asked of each turn; write its number, from 1"),
+        ("d,1,E4.1,li,true,", r"line 3: turn: E4\.1 is asked of the whole dialogue; leave the turn blank"),
+        ("d,1,D9.9,li,true,", r"line 3: box: 'D9\.9' is no checkbox of the rubric"),
     ],
 )
 def test_a_file_that_somebody_broke_is_named_by_line_and_not_written_over(tmp_path: Path, row: str, said: str) -> None:
     text = f"dialogue,turn,box,rater,value,note\nd,1,D1.1,li,true,\n{row}\n"
     (tmp_path / "li.csv").write_text(text, encoding="utf-8")
-    for work in (lambda: load_ratings(tmp_path, "li"), lambda: save_ratings(tmp_path, "li", [rating(rater="li")])):
+    for work in (lambda: load_ratings(tmp_path, "li", D), lambda: save_ratings(tmp_path, "li", [rating(rater="li")], D)):
         with pytest.raises(LabelsError, match=said):
             work()
     assert (tmp_path / "li.csv").read_text(encoding="utf-8") == text
@@ -289,6 +435,20 @@ def test_names_of_raters_become_files_and_what_is_no_name_is_refused() -> None:
             rater_name(name)
 
 
+@pytest.mark.parametrize("name", ["王\u200b老师", "\ufeffli", "l\u00adi", "li\u202e", "l\x00i", "li\ufe0f", "l\u3164i", "li\u2800", "\u034fli", "li\U000e0101"])
+def test_two_names_that_look_alike_are_not_two_raters(name: str) -> None:
+    with pytest.raises(RatingError, match=r"rater: .* holds a character that cannot be seen \(U\+[0-9A-F]{4,}\); type the name anew"):
+        rater_name(name)
+
+
+def test_raters_have_files_of_their_own_where_large_letters_are_small_ones_and_some_names_are_devices() -> None:
+    names = ["li", "Li", "LI", "lI", "ß", "ss", "ı", "i", "I", "con", "Con", "aux", "lpt1", "COM9", rater_file(Path("r"), "Li").stem, rater_file(Path("r"), "con").stem]
+    stems = [rater_file(Path("r"), name).stem for name in names]
+    assert len({s.upper() for s in stems} | {s.casefold() for s in stems}) == 2 * len(names) and stems[0] == "li"
+    assert not {s.lower() for s in stems} & {"con", "aux", "lpt1", "com9"}
+    assert len(rater_file(Path("r"), "\U00020000" * 300).name.encode()) < 255 - 20, "with room for the neighbour that is written first"
+
+
 @given(st.lists(st.text(min_size=1).map(lambda s: " ".join(s.encode("utf-8", "replace").decode().split())).filter(bool), min_size=2, max_size=2, unique=True))
 def test_two_raters_never_share_a_file_and_no_name_leaves_the_folder(names: list[str]) -> None:
     files = [rater_file(Path("r"), name) for name in names]
@@ -300,20 +460,21 @@ def test_two_raters_never_share_a_file_and_no_name_leaves_the_folder(names: list
 def test_kill_dash_nine_loses_at_most_the_answer_under_way(tmp_path: Path) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom anthrolab.judging.calibration.rating_files import Rating, load_ratings, save_ratings\n"
-        "folder = Path(sys.argv[1])\n"
-        "for n in range(len(load_ratings(folder, '王老师')) + 1, 100000):\n"
-        "    save_ratings(folder, '王老师', [Rating('d', n, 'D1.1', '王老师', n % 2 == 0, '备注' * 50)])\n"
+        "from tests.rating_for_tests import about\n"
+        "folder, questions = Path(sys.argv[1]), about('another')\n"
+        "for n in range(len(load_ratings(folder, '王老师', questions)) + 1, 100000):\n"
+        "    save_ratings(folder, '王老师', [Rating('d', n, 'D1.1', '王老师', n % 2 == 0, '备注' * 50)], questions)\n"
         "    print(n, flush=True)\n"
     )
     for more_ms in (40, 0, 1, 2, 3, 5, 8, 13):
-        process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
         assert process.stdout is not None
         said = int(process.stdout.readline())
         time.sleep(more_ms / 1000)  # so that it is killed at different points of its work
         os.kill(process.pid, signal.SIGKILL)
         said = max([said, *map(int, process.stdout.read().split())])
         process.wait()
-        kept = load_ratings(tmp_path, "王老师")
+        kept = load_ratings(tmp_path, "王老师", about("another"))
         assert [r.turn for r in kept.values()] in ([*range(1, said + 1)], [*range(1, said + 2)]), "what was shown as saved is there"
         assert all(r.value is (r.turn % 2 == 0) and r.note == "备注" * 50 for r in kept.values() if r.turn is not None)
 
@@ -334,25 +495,86 @@ def test_guesses_are_right_only_if_they_name_exactly_the_sides_of_a_machine(tmp_
 
 
 def test_guesses_are_kept_beside_the_labels_and_are_none(tmp_path: Path) -> None:
-    save_guess(tmp_path, Guess("d", "王", ("a",)))
-    save_guess(tmp_path, Guess("e", "王", None))
-    save_guess(tmp_path, Guess("d", "王", ()))
+    save_guess(tmp_path, Guess("d", "王", ("a",)), D)
+    save_guess(tmp_path, Guess("e", "王", None), D)
+    save_guess(tmp_path, Guess("d", "王", ()), D)
     assert load_guesses(tmp_path, "王") == {"d": Guess("d", "王", ()), "e": Guess("e", "王", None)}
     assert load_guesses(tmp_path, "li") == {}
-    save_ratings(tmp_path, "王", [rating(rater="王")])
-    labels = labels_so_far(tmp_path, [Rated(dialogue("d"), "model-model")], RUBRIC)
-    assert len(labels) == 1 and guesses_so_far(tmp_path, labels) == list(load_guesses(tmp_path, "王").values())
-    guess_file(tmp_path, "王").write_text('{"dialogue": "d", "rater": "王", "machines": ["c"]}\n', encoding="utf-8")
-    with pytest.raises(RatingError, match=r"line 1: is no guess \(machines: are sides"):
-        load_guesses(tmp_path, "王")
+    save_ratings(tmp_path, "王", [rating(rater="王")], D)
+    labels = labels_so_far(tmp_path, D)
+    assert len(labels) == 1 and guesses_so_far(tmp_path) == list(load_guesses(tmp_path, "王").values())
+    save_guess(tmp_path, Guess("d", "only guesses", ("b",)), D)
+    assert [g.rater for g in guesses_so_far(tmp_path)] == ["only guesses", "王", "王"], "also of who answered nothing else"
+    assert save_guess(tmp_path, Guess("d", "王", None), D, back=True) == load_guesses(tmp_path, "王") == {"e": Guess("e", "王", None)}
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ('{"dialogue": "e", "rater": "li", "machines": ["c"]}', "machines: are null or the sides in order"),
+        ('{"dialogue": "e", "rater": "li", "machines": ["a", "a"]}', "machines: are null or the sides in order"),
+        ('{"dialogue": "e", "rater": "li", "machines": {}}', "machines: are null or the sides in order"),
+        ('{"dialogue": "e", "rater": "wang", "machines": ["a"]}', "rater: is wang, but this is the file of another"),
+        ('{"dialogue": "d", "rater": "li", "machines": ["a"]}', "dialogue: is guessed above already"),
+        ('{"dialogue": ["e"], "rater": "li", "machines": null}', "one is missing or no text"),
+        ('{"dialogue": "e", "rater": "li"}', "one is missing or no text"),
+        ("null", "one is missing or no text"),
+        ("{", "Expecting"),
+    ],
+)
+def test_a_row_that_is_no_guess_of_the_rater_is_named_by_line(tmp_path: Path, row: str, said: str) -> None:
+    save_guess(tmp_path, Guess("d", "li", ("a", "b")), D)
+    with guess_file(tmp_path, "li").open("a", encoding="utf-8") as file:
+        file.write(row + "\n")
+    for work in (lambda: load_guesses(tmp_path, "li"), lambda: guesses_so_far(tmp_path), lambda: save_guess(tmp_path, Guess("f", "li", ()), D)):
+        with pytest.raises(RatingError, match=rf"guesses/li\.jsonl: line 2: is no guess \(.*{re.escape(said)}"):
+            work()
+
+
+def test_a_file_of_guesses_that_is_all_of_another_rater_is_named_too(tmp_path: Path) -> None:
+    save_guess(tmp_path, Guess("d", "wang", ()), D)
+    guess_file(tmp_path, "wang").rename(guess_file(tmp_path, "li"))
+    with pytest.raises(RatingError, match=r"guesses/li\.jsonl: line 1: is no guess \(rater: is wang, but this is the file of another"):
+        guesses_so_far(tmp_path)
+
+
+def test_guesses_are_held_against_the_best_that_can_be_said_without_reading() -> None:
+    saved = [Rated(dialogue(f"s{n}", role="ab"[n % 2]), "human-model", frozenset("ba"[n % 2])) for n in range(3)]
+    rated = {r.dialogue.dialogue_id: r for r in [*saved, Rated(dialogue("hh"), "human-human"), Rated(dialogue("gold"), "written")]}
+    guesses = [Guess(key, "li", ()) for key in rated]
+    assert best_single_guess(guesses, rated) == ("A", Rate(3, 4)), "in saved chats A, the rated side, is the machine; that is not one in four"
+    assert best_single_guess([Guess("hh", "li", None)], rated) == ("neither", Rate(1, 1))
+    assert best_single_guess([], rated)[1] == Rate(0, 0)
 
 
 def test_the_rated_dialogues_are_written_for_judge_check_without_the_written_ones(tmp_path: Path) -> None:
     questions = asked([*rated_in(tmp_path), Rated(dialogue("gold-b01-a"), "written")], dialogues=4)
-    assert write_rated(tmp_path / "rated.jsonl", questions) == 3
+    assert write_rated(tmp_path / "rated.jsonl", questions, []) == 3
     assert set(read_dialogues(tmp_path / "rated.jsonl")) == set(questions.rated) - {"gold-b01-a"}
     only_gold = asked([Rated(dialogue("gold-b01-a"), "written")])
-    assert write_rated(tmp_path / "none.jsonl", only_gold) == 0 and not (tmp_path / "none.jsonl").exists()
+    assert write_rated(tmp_path / "none.jsonl", only_gold, []) == 0 and not (tmp_path / "none.jsonl").exists()
+
+
+def test_what_was_answered_is_written_for_judge_check_also_if_fewer_dialogues_are_drawn_later(tmp_path: Path) -> None:
+    rated = rated_in(tmp_path / "in")
+    every, fewer = asked(rated), asked(rated, dialogues=3)
+    folder = tmp_path / "ratings"
+    save_ratings(folder, "li", [Rating(*place, "li", True) for place in every.places()], every)
+    labels = labels_so_far(folder, fewer)
+    assert len(labels) == len(every.places()) > len(fewer.places())
+    assert write_rated(tmp_path / "rated.jsonl", fewer, labels) == 6 and write_rated(tmp_path / "drawn.jsonl", fewer, []) == 3
+    turns = {key: len(d.turns()) for key, d in read_dialogues(tmp_path / "rated.jsonl").items()}
+    assert read_labels(folder, RUBRIC, turns) == labels, "as judge-check reads them"
+
+
+def test_answers_of_another_set_in_the_folder_are_kept_and_named_as_not_loaded(tmp_path: Path) -> None:
+    rated = rated_in(tmp_path / "in")
+    save_ratings(tmp_path, "li", [rating(rater="li")], D)
+    files = asked(rated)
+    save_ratings(tmp_path, "li", [Rating(*files.places()[0], "li", True)], files)
+    labels = labels_so_far(tmp_path, files)
+    assert [label.dialogue for label in labels] == ["d", files.places()[0][0]]
+    assert not_loaded(labels, rated) == ["d"] and not_loaded(labels, [*rated, *D.rated.values()]) == []
 
 
 def test_every_two_raters_with_each_other_by_hand() -> None:

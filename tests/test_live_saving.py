@@ -27,6 +27,7 @@ from anthrolab.models.scripted import Call, Served, serve
 from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.show.failure_sources import open_sources
 from anthrolab.show.failures import collect
+from anthrolab.show.report import write_report
 from tests.live_for_tests import played
 
 TYPED = [(0, "在吗"), (40, "我今天加班到现在"), (90, "你吃了没"), (150, "行 那我先撤了")]
@@ -54,13 +55,15 @@ def served() -> Iterator[Served]:
 
 def systems(folder: Path, url: str) -> Path:
     path = folder / "systems.yaml"
-    path.write_text(json.dumps({"systems": [{"name": "tiny", "endpoint": url, "model": "scripted", "server": "openai", "policy": "chat", "partner": "tiny"}]}), encoding="utf-8")
+    path.write_text(json.dumps({"systems": [{"name": "tiny", "endpoint": url, "model": "scripted", "server": "openai", "policy": "chat", "partner": "tiny", "retries": 0}]}), encoding="utf-8")
     return path
 
 
 def have(settings: ChatSettings, typed: list[tuple[int, str]] = TYPED) -> Dialogue:
     async def story() -> Dialogue:
         async with open_chat(settings, Clock(INSTANT)) as opened:
+            if not typed and settings.persona:
+                return opened.chat.dialogue()
             return (await played(opened.chat, typed)).dialogue()
 
     return asyncio.run(story())
@@ -181,3 +184,68 @@ def test_a_folder_of_other_things_is_left_alone(tmp_path: Path, served: Served) 
     assert [p.name for p in other.iterdir()] == ["thesis.txt"]
     with pytest.raises(ChatError, match="--chat"):
         have(ChatSettings("tiny", persona="p01", folder=tmp_path / "c", chat="../x", systems_file=file))
+
+
+def test_what_nobody_said_and_what_failed_is_no_result(tmp_path: Path, served: Served) -> None:
+    folder, file = tmp_path / "c", systems(tmp_path, served.url)
+    have(ChatSettings("tiny", case="b01-b", folder=folder, systems_file=file), [])  # the opener was answered, the person said nothing
+    have(ChatSettings("tiny", persona="p01", folder=folder, systems_file=file), [])
+    run = Run(folder)
+    assert run.manifest()["settings"]["chats"] == [] and not run.dialogues()
+    (tmp_path / "dead").mkdir()
+    have(ChatSettings("tiny", persona="p01", folder=tmp_path / "d", systems_file=systems(tmp_path / "dead", "http://127.0.0.1:9/v1")), TYPED[:1])
+    dead = Run(tmp_path / "d")
+    assert dead.manifest()["counts"] == {"planned": 1, "done": 0, "failed": 1, "missing": 0}
+    assert [(r["fault"], r["side"]) for r in dead.rows("failures.jsonl")] == [("unreachable", "tested")] and not dead.dialogues()
+    assert judge_run(tmp_path / "d", progress=quiet)["valid"] == 0
+
+
+def test_a_folder_in_which_nothing_was_said_takes_another_system(tmp_path: Path, served: Served) -> None:
+    folder = tmp_path / "c"
+    (tmp_path / "dead").mkdir()
+    have(ChatSettings("tiny", case="b01-a", folder=folder, systems_file=systems(tmp_path / "dead", "http://127.0.0.1:9/v1")), [])
+    (folder / "chats" / "chat01.jsonl").unlink()
+    assert have(ChatSettings("tiny", case="b01-b", folder=folder, systems_file=systems(tmp_path, served.url))).evaluated_role == "b"
+
+
+def test_a_lost_manifest_or_lost_events_cost_no_other_chat(tmp_path: Path, served: Served) -> None:
+    folder, file = tmp_path / "c", systems(tmp_path, served.url)
+    for _ in range(2):
+        have(ChatSettings("tiny", persona="p01", start="2026-03-06T20:31:00", folder=folder, systems_file=file), TYPED[:1])
+    before = (folder / "dialogues.jsonl").read_bytes()
+    (folder / "chats" / "chat02.jsonl").rename(folder / "chats" / "old")
+    with pytest.raises(ChatError, match="events of chat02"):
+        have(ChatSettings("tiny", persona="p01", folder=folder, chat="chat02", systems_file=file), TYPED)
+    (folder / "chats" / "old").rename(folder / "chats" / "chat02.jsonl")
+    manifest = (folder / "manifest.json").read_bytes()
+    (folder / "manifest.json").unlink()
+    with pytest.raises(RunError, match=r"no manifest\.json"):
+        have(ChatSettings("tiny", persona="p01", folder=folder, systems_file=file), TYPED)
+    (folder / "manifest.json").write_bytes(manifest.replace(b'"role": "a"', b'"role": "c"', 1))
+    with pytest.raises(RunError, match=r"settings\.chats\[0\]"):
+        have(ChatSettings("tiny", persona="p01", folder=folder, systems_file=file), TYPED)
+    with pytest.raises(RunError, match=r"settings\.chats\[0\]"):
+        judge_run(folder, progress=quiet)
+    assert (folder / "dialogues.jsonl").read_bytes() == before
+
+
+def test_other_settings_name_the_folder_and_the_analyser_is_part_of_them(tmp_path: Path, served: Served) -> None:
+    folder, file = tmp_path / "c", systems(tmp_path, served.url)
+    have(ChatSettings("tiny", persona="p01", folder=folder, systems_file=file), TYPED[:1])
+    with pytest.raises(RunError, match="another folder"):
+        have(ChatSettings("tiny", persona="p01", folder=folder, max_messages=9, systems_file=file))
+    with pytest.raises(ChatError, match="analyser was None"):
+        have(ChatSettings("tiny", persona="p01", folder=folder, chat="chat01", analyser="tiny", systems_file=file))
+    have(ChatSettings("tiny", persona="p01", folder=folder, analyser="tiny", systems_file=file), TYPED[:1])
+    assert [c["analyser"] for c in Run(folder).manifest()["settings"]["chats"]] == ["", "tiny"]
+
+
+def test_a_report_says_that_a_person_took_part_and_compares_no_two_such_runs(tmp_path: Path, served: Served) -> None:
+    file = systems(tmp_path, served.url)
+    file.write_text(file.read_text(encoding="utf-8").replace("}]}", '}, {"name": "twin", "endpoint": "%s", "model": "scripted", "server": "openai", "policy": "chat", "partner": "tiny"}]}' % served.url), encoding="utf-8")
+    for system in ("tiny", "twin"):
+        have(ChatSettings(system, case="b01-a", folder=tmp_path / system, systems_file=file))
+        judge_run(tmp_path / system, progress=quiet)
+    page = write_report([tmp_path / "tiny", tmp_path / "twin"], tmp_path / "report")
+    text = page.read_text(encoding="utf-8")
+    assert "Run tiny: chats with a person" in text and "Paired comparison" not in text and "with a person" in text

@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 from ipywidgets.embed import dependency_state  # type: ignore[import-untyped]
 
+from anthrolab.cards.library import default_cards_dir, load_library
 from anthrolab.judging.calibration.people import Place
-from anthrolab.judging.calibration.rating import Questions, Rated, ask, choose_boxes, load_rated
+from anthrolab.judging.calibration.rating import Questions, Rated, ask, choose_boxes, load_rated, written_rated
 from anthrolab.judging.calibration.rating_files import (
-    Guess,
     Rating,
     labels_so_far,
-    load_guesses,
     load_ratings,
     save_ratings,
     write_rated,
@@ -27,6 +26,7 @@ from anthrolab.judging.calibration.rating_files import (
 from anthrolab.judging.rubric import load_rubric
 from anthrolab.show.notebooks import run_notebooks
 from anthrolab.show.rating_form import RatingForm, rating_form
+from anthrolab.show.rating_guesses import Guess, load_guesses
 from anthrolab.show.rating_tables import guesses_table, pairs_table, progress_table, raters_agreement_table
 from tests.browser import open_page
 from tests.jupyter_for_tests import jupyter_lab, open_notebook
@@ -102,7 +102,7 @@ def test_opening_it_again_goes_on_where_it_stopped_also_for_another_rater(questi
     there = form.page
     again = rating_form(questions, tmp_path, " 王老师 ")
     assert again.page == there and where(again) == "dialogue 2 of 6 · 2 of 5 answered · in all 7 of 30"
-    assert again.answers == form.answers == load_ratings(tmp_path, "王老师")
+    assert again.answers == form.answers == load_ratings(tmp_path, "王老师", questions)
     other = rating_form(questions, tmp_path, "li")
     assert where(other).endswith("in all 0 of 30") and other.order != again.order
 
@@ -125,7 +125,7 @@ def test_what_is_unanswered_is_seen_at_a_glance_and_gone_to(questions: Questions
     form.show_page(10_000)
     assert form.after.disabled and not form.before.disabled
     for key in questions.places():
-        form.answers = save_ratings(tmp_path, "li", [Rating(*key, "li", True)])
+        form.answers = save_ratings(tmp_path, "li", [Rating(*key, "li", True)], questions)
     form.next_open.click()
     assert "everything is answered" in form.said.value and where(form).endswith("in all 30 of 30")
 
@@ -142,7 +142,44 @@ def test_a_note_waits_for_an_answer_and_is_kept_with_it(questions: Questions, tm
     assert form.note.value == "" and form.note.disabled
     form.before.click()
     assert form.note.value == "像客服, 真的"
-    assert rating_form(questions, tmp_path, "li").show_page(0) is None and len(load_ratings(tmp_path, "li")) == 1
+    assert rating_form(questions, tmp_path, "li").show_page(0) is None and len(load_ratings(tmp_path, "li", questions)) == 1
+
+
+def test_an_answer_and_a_guess_can_be_taken_back_and_a_note_goes_to_what_is_left(questions: Questions, tmp_path: Path) -> None:
+    form = rating_form(questions, tmp_path, "li")
+    rows_here = {row.buttons: row for row in form.asked.children}
+    first, second = (rows_here[form.buttons[i]].clear for i in ("D1.1", "D1.2"))
+    assert (first.layout.visibility, second.layout.visibility) == ("hidden", "hidden"), "there is nothing to take back"
+    form.buttons["D1.1"].value = "no"
+    form.buttons["D1.2"].value = "yes"
+    form.note.value = "像客服"
+    assert (first.layout.visibility, second.layout.visibility) == ("visible", "visible")
+    first.click()
+    assert form.buttons["D1.1"].value is None and first.layout.visibility == "hidden" and where(form) == "dialogue 1 of 6 · 1 of 5 answered · in all 1 of 30"
+    assert [(r["box"], r["value"], r["note"]) for r in rows(tmp_path, "li")] == [("D1.2", "true", "像客服")]
+    second.click()
+    assert rows(tmp_path, "li") == [] and form.note.disabled and form.note.value == "" and where(form).endswith("in all 0 of 30")
+    form.buttons["D1.1"].value = "yes"
+    assert [(r["box"], r["value"]) for r in rows(tmp_path, "li")] == [("D1.1", "true")], "and answered anew, the same too"
+    while form.page.turn is not None:
+        form.after.click()
+    form.guess.value = "both"
+    form.asked.children[-1].clear.click()
+    assert form.guess.value is None and load_guesses(tmp_path, "li") == {} and len(rows(tmp_path, "li")) == 1
+
+
+def test_a_dialogue_that_changed_since_it_was_rated_stops_the_form_before_an_answer(tmp_path: Path) -> None:
+    before, after = (questions_of([Rated(dialogue("h01", texts), "human-human")]) for texts in (("在吗", "在"), ("在吗", "不在")))
+    form = rating_form(before, tmp_path, "li")
+    form.buttons["D1.1"].value = "yes"
+    for rater in ("li", "wang"):
+        stopped = rating_form(after, tmp_path, rater)
+        assert stopped._body.children == () and "rated.json: h01: the dialogue is not the one that was rated" in stopped.said.value
+    open_meanwhile = rating_form(after, tmp_path / "other", "wang")
+    open_meanwhile.folder = tmp_path
+    open_meanwhile.buttons["D1.1"].value = "no"
+    assert open_meanwhile.buttons["D1.1"].value is None and "h01: the dialogue is not the one" in open_meanwhile.said.value
+    assert rating_form(before, tmp_path, "li").rater == "li"
 
 
 def test_a_guess_is_of_the_real_side_and_no_answer(tmp_path: Path) -> None:
@@ -155,7 +192,9 @@ def test_a_guess_is_of_the_real_side_and_no_answer(tmp_path: Path) -> None:
     assert where(form).endswith("0 of 1") and not (tmp_path / "li.csv").exists()
     form.guess.value = "A"
     table = guesses_table(load_guesses(tmp_path, "li").values(), form.questions)
-    assert table.frame.rows() == [("human-model", "1.00 of 1 [0.21, 1.00]")]
+    assert table.frame.rows() == [(kind, "1.00 of 1 [0.21, 1.00]") for kind in ("human-model", "all")]
+    assert "Always saying A, without reading, would be right in 1.00 of 1." in table.caption and "one in four" not in table.caption
+    assert "Always" not in guesses_table([], form.questions).caption
 
 
 def test_without_a_name_it_asks_for_one_first(questions: Questions, tmp_path: Path) -> None:
@@ -167,7 +206,7 @@ def test_without_a_name_it_asks_for_one_first(questions: Questions, tmp_path: Pa
     form.begin.click()
     assert form.rater == "<b>王</b>" and where(form).startswith("dialogue 1 of 6") and form._start.layout.display == "none"
     form.buttons["D1.1"].value = "yes"
-    assert [label.rater for label in labels_so_far(tmp_path, questions.rated.values(), RUBRIC)] == ["<b>王</b>"]
+    assert [label.rater for label in labels_so_far(tmp_path, questions)] == ["<b>王</b>"]
 
 
 def test_what_cannot_be_saved_is_not_shown_as_answered(questions: Questions, tmp_path: Path) -> None:
@@ -260,7 +299,7 @@ def test_two_raters_of_known_agreement_are_reported_by_judge_check(tmp_path: Pat
         form = rating_form(asked, folder, rater)
         rate_all(form, {place: cell[number] for place, cell in zip(places, CELLS, strict=True)})
         form.guess.value = "both"
-    assert write_rated(tmp_path / "rated.jsonl", asked) == 5
+    assert write_rated(tmp_path / "rated.jsonl", asked, []) == 5
     command = [sys.executable, "-m", "anthrolab", "judge-check", "--judge", "rules", "--labels", str(folder), "--dialogues", str(tmp_path / "rated.jsonl"),
                "--limit", "0", "--repeats", "1", "--out", str(tmp_path / "out")]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=300, check=False)
@@ -276,7 +315,7 @@ def test_two_raters_of_known_agreement_are_reported_by_judge_check(tmp_path: Pat
     assert (float(pair["agree"]), pair["agree_of"], float(pair["rater_failed"]), float(pair["other_failed"])) == (0.8, "50", 0.3, 0.3)
     assert float(pair["kappa"]) == pytest.approx(11 / 21, abs=1e-6)
     assert "Every two raters with each other" in done.stdout and "wang, 李  0.80 of 50   0.52" in done.stdout
-    labels = labels_so_far(folder, rated, RUBRIC)
+    labels = labels_so_far(folder, asked)
     table = raters_agreement_table(labels, RUBRIC).frame.row(0, named=True)
     assert (table["Checkbox"], table["Failed"], table["Rated twice"], table["Equal answers"], table["Alpha"], table["Ties"]) == ("all", "0.30 of 100", "50", "0.80 of 50", "0.53", "10")
 
@@ -285,7 +324,7 @@ def test_what_is_cannot_say_or_unanswered_is_counted_and_no_agreement(questions:
     assert progress_table([], questions).frame.rows() == [] and "Nobody has answered anything yet." in progress_table([], questions).caption
     form = rating_form(questions, tmp_path, "li")
     form.buttons["D1.1"].value, form.buttons["D1.2"].value = "yes", "cannot say"
-    labels = labels_so_far(tmp_path, questions.rated.values(), RUBRIC)
+    labels = labels_so_far(tmp_path, questions)
     assert progress_table(labels, questions).frame.rows() == [("li", "1", "1", "28", "0")]
     fewer = questions_of([*questions.rated.values()], "D1.2")
     assert progress_table(labels, fewer).frame.rows() == [("li", "0", "1", "11", "1")], "what is not asked any more is kept and said"
@@ -298,7 +337,7 @@ def test_what_is_cannot_say_or_unanswered_is_counted_and_no_agreement(questions:
 def test_the_notebook_runs_headless_by_its_defaults_and_calls_the_gold_dialogues_written(tmp_path: Path) -> None:
     lines: list[str] = []
     run_notebooks(["12"], tmp_path / "run", progress=lines.append)
-    assert "dialogues: 12 written" in lines and "raters: 0, questions: 432, answered by nobody: 432" in lines
+    assert "dialogues: 12" in lines and "raters: 0, questions: 432, answered by nobody: 432" in lines
     assert lines[-1] == f"anthrolab judge-check --judge rules --labels {tmp_path / 'run' / 'ratings'}"
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["notebooks"], "nothing is answered, so nothing is written"
 
@@ -308,9 +347,52 @@ def test_the_notebook_takes_three_files_and_says_the_command(tmp_path: Path) -> 
     lines: list[str] = []
     given = [f"{kind.replace('-', '_')}={path}" for kind, path in files.items()]
     run_notebooks(["12"], tmp_path / "run", [*given, "boxes=E4", "rater=li"], progress=lines.append)
-    assert "dialogues: 1 human-human, 1 human-model, 1 model-model" in lines
+    assert "dialogues: 3" in lines
     assert lines[-1].endswith(f"--labels {tmp_path / 'run' / 'ratings'} --dialogues {tmp_path / 'run' / 'rated.jsonl'}")
     assert (tmp_path / "run" / "rated.jsonl").is_file()
+
+
+def printed(run: Path) -> str:
+    """All that the notebook of a run shows, in whatever form."""
+    notebook = json.loads((run / "notebooks" / "12_rating.ipynb").read_text(encoding="utf-8"))
+    return json.dumps([out for cell in notebook["cells"] if cell["cell_type"] == "code" for out in cell["outputs"]], ensure_ascii=False)
+
+
+def test_the_notebook_tells_kinds_agreement_and_guesses_only_who_asks_for_results(tmp_path: Path) -> None:
+    files = kinds_in(tmp_path / "in")
+    run = tmp_path / "run"
+    asked = questions_of(load_rated(files), "E4", turns_per_dialogue=3)
+    for rater in ("li", "wang"):
+        form = rating_form(asked, run / "ratings", rater)
+        rate_all(form, dict.fromkeys(asked.places(), "no"))
+        form.guess.value = "both"
+    given = [*(f"{kind.replace('-', '_')}={path}" for kind, path in files.items()), "boxes=E4", "rater=li"]
+    telling = ("2 human-human", "model-model", "Agreement among raters", "Which side was a machine?", "Always saying", "1.00 of 30")
+    lines: list[str] = []
+    run_notebooks(["12"], run, given, progress=lines.append)
+    assert "dialogues: 6" in lines and "30 of 30 questions answered" in printed(run)
+    assert [text for text in telling if text in printed(run)] == []
+    run_notebooks(["12"], run, [*given, "results=true"], progress=lines.append)
+    assert "dialogues: 2 human-human, 2 human-model, 2 model-model" in lines
+    assert [text for text in telling if text not in printed(run)] == []
+
+
+def test_the_notebook_goes_on_when_other_files_are_given_or_fewer_drawn_and_judge_check_reads_what_it_wrote(tmp_path: Path) -> None:
+    files = kinds_in(tmp_path / "in")
+    run = tmp_path / "run"
+    gold = questions_of(written_rated(default_cards_dir(), load_library(default_cards_dir())), "E4.1", dialogues=2)
+    every = questions_of(load_rated(files), "E4.1")
+    for asked in (gold, every):
+        rate_all(rating_form(asked, run / "ratings", "li"), dict.fromkeys(asked.places(), "yes"))
+    lines: list[str] = []
+    given = [f"{kind.replace('-', '_')}={path}" for kind, path in files.items()]
+    run_notebooks(["12"], run, [*given, "boxes=E4.1", "dialogues=3"], progress=lines.append)
+    assert "raters: 1, questions: 3, answered by nobody: 0" in lines and not [line for line in lines if "not loaded" in line]
+    command = [sys.executable, "-m", *lines[-1].split(), "--limit", "0", "--repeats", "1", "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=300, check=False)
+    assert done.returncode == 1 and "not fit" in done.stdout, done.stderr
+    run_notebooks(["12"], run, [given[0], "boxes=E4.1"], progress=lines.append)
+    assert "answered, but not loaded: 4; before judge-check name their files too (human_human, human_model, model_model)" in lines
 
 
 @contextmanager
@@ -340,9 +422,15 @@ def test_in_jupyterlab_answers_by_click_and_by_keyboard_are_there_after_a_reload
         page.locator(".al-box-D1-2 button").first.focus()
         page.keyboard.press("Space")
         page.wait_for_selector(".al-where >> text=2 of 36")
-        for key in ("Tab", "Tab", "Tab", "Tab", "Tab"):
+        for key in ("Tab", "Tab", "Tab", "Tab", "Tab", "Tab"):  # the sixth for "clear" of what is answered
             page.keyboard.press(key)
         page.keyboard.press("Enter")
+        page.wait_for_selector(".al-where >> text=3 of 36")
+        assert page.locator(".al-clear:visible").count() == 3
+        page.locator(".al-box-D1-2 + .al-clear").click()
+        page.wait_for_selector(".al-where >> text=2 of 36")
+        assert page.locator(".al-box-D1-2 .mod-active").count() == 0 and page.locator(".al-clear:visible").count() == 2
+        page.locator(".al-box-D1-2 button").first.click()
         page.wait_for_selector(".al-where >> text=3 of 36")
         page.locator(".al-note input").fill("后面像在念稿")
         page.locator(".al-note input").press("Tab")
@@ -368,4 +456,4 @@ def test_in_jupyterlab_answers_by_click_and_by_keyboard_are_there_after_a_reload
         assert chosen == ["no", "yes", "cannot say"] and page.locator(".al-note input").input_value() == "后面像在念稿"
         page.wait_for_selector("text=王老师 >> nth=0")
         assert log.errors == []
-    assert [(r["box"], r["value"], r["note"]) for r in rows(tmp_path / "answers", "王老师")] == [("D1.1", "false", "后面像在念稿"), ("D1.2", "true", ""), ("D1.3", "", "")]
+    assert sorted((r["box"], r["value"], r["note"]) for r in rows(tmp_path / "answers", "王老师")) == [("D1.1", "false", "后面像在念稿"), ("D1.2", "true", ""), ("D1.3", "", "")]

@@ -11,7 +11,7 @@ from anthrolab.judging.verdict import Verdict
 from anthrolab.metrics.stops import ending
 from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.show.coverage import L0_NAMES
-from anthrolab.show.notes import Note, notes_of
+from anthrolab.show.notes import Note, notes_of, person_in
 from anthrolab.show.pages import asset, environment
 from anthrolab.show.stops import SHORT_ENDINGS
 from anthrolab.show.unsent import Unsent, times_kept, unsent_drafts
@@ -208,7 +208,7 @@ def _add_verdict(
 def _outcome(
     dialogue: Dialogue, gate: Mapping[str, Any] | None, verdicts: Mapping[str, Verdict], valid: bool | None
 ) -> str:
-    parts = [f"{len(dialogue.messages)} messages", f"{len(dialogue.turns())} evaluated turns"]
+    parts = [f"{len(dialogue.messages)} messages", f"{len(dialogue.turns())} evaluated turns", *person_in(dialogue)]
     if why := SHORT_ENDINGS[ending(dialogue)] or dialogue.stop:
         parts.append(why)
     if valid is not None:

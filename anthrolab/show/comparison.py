@@ -15,10 +15,10 @@ from anthrolab.show.tables import NO_VALUE, PrintedTable, plain_table
 
 def comparisons(measured: Sequence[Measured], *, seed: int = 0) -> PrintedTable | None:
     """McNemar's test and paired differences of every two systems with the same judge, rubric, partner, cards and
-    limits; None if there are no two such runs."""
+    limits; None if there are no two such runs. Chats with a person have no case in common with any others."""
     rows = []
     for one, two in combinations(measured, 2):
-        if one.system == two.system or _conditions(one) != _conditions(two):
+        if one.with_people or two.with_people or one.system == two.system or _conditions(one) != _conditions(two):
             continue
         scores = pl.concat([case_scores(m.ledger, m.weights) for m in (one, two)])
         c = compare(scores, one.system, two.system, seed=seed)

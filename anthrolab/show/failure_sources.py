@@ -66,10 +66,9 @@ def run_source(measured: Measured, library: Library | None = None) -> Source:
     """A run as one judge saw it; with scenario titles where the library is the one that it was played with."""
     known = library is not None and library.content_hash() == measured.manifest["hashes"]["cards"]
     name = f"{measured.run} · {measured.judge_label}"
-    with_people = "chats" in measured.manifest["settings"]
-    note = "chats with a person, who cannot be asked again" if with_people else ""
+    note = "chats with a person, who cannot be asked again" if measured.with_people else ""
     scenarios = library.scenarios if library and known else None
-    return Source(name, measured.ledger, measured, note=note, scenarios=scenarios, playable=not with_people)
+    return Source(name, measured.ledger, measured, note=note, scenarios=scenarios, playable=not measured.with_people)
 
 
 def ledger_source(ledger: Ledger, name: str) -> Source:

@@ -45,6 +45,11 @@ class Measured:
         return str(self.manifest["settings"]["system"]["name"])
 
     @property
+    def with_people(self) -> bool:
+        """Whether a person took the other side (a folder of `anthrolab chat`)."""
+        return "chats" in self.manifest["settings"]
+
+    @property
     def partner(self) -> str:
         """Name of the reference partner."""
         return str(self.manifest["settings"]["partner"]["name"])
@@ -119,6 +124,15 @@ def load_all(run_dir: Path, rubric: Rubric | None = None) -> list[Measured]:
             raise RunError(f"{run_dir}: judge {begun} has not come to its end; go on with anthrolab judge {run_dir} --judge {begun}, or give --partial")
         raise RunError(f"{run_dir}: not judged yet; do: anthrolab judge {run_dir} --judge rules")
     return [load_measured(run_dir, judge, rubric) for judge in judges]
+
+
+def with_people(measured: Measured) -> str:
+    """What is to be said of a run of chats with a person."""
+    tried = sum(bool((d.model_extra or {}).get("rewinds")) for d in measured.dialogues.values())
+    return (
+        f"Run {measured.run}: chats with a person, who said what they liked, and not with a reference partner. No two of its cases are alike, so it "
+        f"is compared with no other run. In {tried} of {len(measured.dialogues)} chats the person went back and tried again: these were picked, not drawn."
+    )
 
 
 def picked_cases(measured: Measured) -> list[str]:

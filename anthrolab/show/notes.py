@@ -1,4 +1,5 @@
-"""What a dialogue's record holds beside its messages: memories that it began with, summaries that it was played with."""
+"""What a dialogue's record holds beside its messages: memories that it began with, summaries that it was played with, and
+whether a person took part."""
 
 from dataclasses import dataclass
 
@@ -32,3 +33,12 @@ def notes_of(dialogue: Dialogue) -> list[Note]:
             lines.append(("error", summary.error))
         notes.append(Note(f"summary of the first {summary.upto} messages", lines))
     return notes
+
+
+def person_in(dialogue: Dialogue) -> list[str]:
+    """What is to be said of a chat that a person took part in; nothing of any other."""
+    more = dialogue.model_extra or {}
+    if not more.get("human"):
+        return []
+    back = more.get("rewinds", 0)
+    return ["with a person", *([f"gone back {back} times and tried again"] if back else [])]

@@ -15,17 +15,16 @@ from anthrolab.errors import AnthrolabError
 from anthrolab.judging.calibration.people import Place
 from anthrolab.judging.calibration.rating import Page, Questions
 from anthrolab.judging.calibration.rating_files import (
-    Guess,
     Rating,
-    load_guesses,
+    check_texts,
     load_ratings,
     note_of,
     rater_name,
-    save_guess,
     save_ratings,
     with_note,
 )
-from anthrolab.runtime.dialogue import Speaker, other
+from anthrolab.runtime.dialogue import Speaker
+from anthrolab.show.rating_guesses import GUESS, Guess, load_guesses, said_of, save_guess, sides_of
 from anthrolab.show.rating_view import (
     chat_to_rate,
     left,
@@ -36,11 +35,10 @@ from anthrolab.show.rating_view import (
     question,
     rating_style,
 )
+from anthrolab.show.rating_widgets import Question, choice
 
 ANSWERS = ("yes", "no", "cannot say")
 _VALUES: dict[str, bool | None] = {"yes": True, "no": False, "cannot say": None}
-GUESS = ("neither", "A", "B", "both", "cannot say")
-"""Which side was a machine; A is the rated side."""
 
 
 class RatingForm(w.VBox):  # type: ignore[misc]
@@ -59,10 +57,10 @@ class RatingForm(w.VBox):  # type: ignore[misc]
         self.begin = w.Button(description="Begin", icon="play", button_style="primary")
         self.where, self.glance, self.chat, self.heading, self.said = w.HTML(), w.HTML(), w.HTML(), w.HTML(), w.HTML()
         boxes = {box.id: box for pages in questions.pages.values() for page in pages for box in page.boxes}
-        self.buttons = {key: _choice(ANSWERS) for key in boxes}
-        self._rows = {key: _row(question(box), self.buttons[key]) for key, box in boxes.items()}
-        self.guess = _choice(GUESS)
-        self._guess_row = _row("<div class='al-question'><b>Which side, if any, was a machine?</b> <span class='note'>A guess beside the answers, not counted as one.</span></div>", self.guess)
+        self.buttons = {key: choice(ANSWERS) for key in boxes}
+        self._rows = {key: Question(question(box), self.buttons[key], partial(self.take_back, key)) for key, box in boxes.items()}
+        self.guess = choice(GUESS)
+        self._guess_row = Question("<div class='al-question'><b>Which side, if any, was a machine?</b> <span class='note'>A guess beside the answers, not counted as one.</span></div>", self.guess, partial(self._keep_guess, None))
         self.note = w.Text(placeholder="a note on these answers (after the first answer)", continuous_update=False, layout={"width": "97%"})
         self.asked, self._side = w.VBox(), w.VBox(layout={"flex": "1 1 480px", "min_width": "320px", "padding": "0 0 0 12px"})
         self.before, self.after, self.next_open = (w.Button(description=text, icon=icon, tooltip=tip, layout={"width": "auto"}) for text, icon, tip in (
@@ -85,7 +83,8 @@ class RatingForm(w.VBox):  # type: ignore[misc]
         """Begin as this rater, or go on where they stopped: at the first page with something unanswered."""
         try:
             self.rater = rater_name(rater)
-            self.answers, self.guesses = load_ratings(self.folder, self.rater), load_guesses(self.folder, self.rater)
+            check_texts(self.folder, (r.dialogue for r in self.questions.rated.values()))
+            self.answers, self.guesses = load_ratings(self.folder, self.rater, self.questions), load_guesses(self.folder, self.rater)
         except AnthrolabError as e:
             self.rater = ""
             self._say(str(e), "problem")
@@ -131,14 +130,21 @@ class RatingForm(w.VBox):  # type: ignore[misc]
         note = self.answers[place].note if place in self.answers else ""
         self._keep([Rating(dialogue, turn, box, self.rater, _VALUES[said], note)])
 
+    def take_back(self, box: str) -> None:
+        """Leave a checkbox of the page unanswered again. The note goes over to another answer of the page, if there is one."""
+        places, gone = self.page.places(), (self.page.dialogue, self.page.turn, box)
+        others = {place: one for place, one in self.answers.items() if place != gone}
+        self._keep(with_note(others, places, note_of(self.answers, places)), back=[gone])
+
     def refresh(self) -> None:
         """Show what is answered on this page and in all."""
         page, places = self.page, self.page.places()
         self._quiet = True
         try:
             for box, place in zip(page.boxes, places, strict=True):
-                self.buttons[box.id].value = _said(self.answers[place].value) if place in self.answers else None
-            self.guess.value = self._guessed()
+                self._rows[box.id].show(_said(self.answers[place].value) if place in self.answers else None)
+            guess = self.guesses.get(page.dialogue)
+            self._guess_row.show(said_of(guess, self._a()) if guess else None)
             self.note.value, self.note.disabled = note_of(self.answers, places), not any(p in self.answers for p in places)
             options = [(f"dialogue {i}: {n} unanswered" if (n := left(self.questions, key, self.answers)) else f"dialogue {i}: all answered", key)
                        for i, key in enumerate(self.order, 1)]  # fmt: skip
@@ -149,10 +155,10 @@ class RatingForm(w.VBox):  # type: ignore[misc]
         self.where.value = place_line(self.questions, self.order, page, self.answers)
         self.glance.value = overview(self.questions, self.order, page, self.answers)
 
-    def _keep(self, changed: list[Rating]) -> None:
+    def _keep(self, changed: list[Rating], back: list[Place] | None = None) -> None:
         """Save, and only then show it as answered."""
         try:
-            self.answers = save_ratings(self.folder, self.rater, changed)
+            self.answers = save_ratings(self.folder, self.rater, changed, self.questions, back=back or ())
             self._say("saved", "good")
         except AnthrolabError as e:
             self._say(str(e), "problem")
@@ -182,24 +188,22 @@ class RatingForm(w.VBox):  # type: ignore[misc]
             self._keep(changed)
 
     def _guess_given(self, change: Any) -> None:
-        if self._quiet or change["new"] is None:
-            return
-        key = self.page.dialogue
-        a = self.questions.rated[key].dialogue.evaluated_role
-        sides: dict[str, tuple[Speaker, ...] | None] = {"neither": (), "A": (a,), "B": (other(a),), "both": ("a", "b"), "cannot say": None}
+        if not self._quiet and change["new"] is not None:
+            self._keep_guess(change["new"])
+
+    def _keep_guess(self, said: str | None) -> None:
+        """Save a guess about the dialogue; None takes it back."""
+        guess = Guess(self.page.dialogue, self.rater, sides_of(said or "cannot say", self._a()))
         try:
-            self.guesses = save_guess(self.folder, Guess(key, self.rater, sides[change["new"]]))
+            self.guesses = save_guess(self.folder, guess, self.questions, back=said is None)
             self._say("saved", "good")
         except AnthrolabError as e:
             self._say(str(e), "problem")
         self.refresh()
 
-    def _guessed(self) -> str | None:
-        guess = self.guesses.get(self.page.dialogue)
-        if guess is None or guess.machines is None:
-            return None if guess is None else "cannot say"
-        a = self.questions.rated[self.page.dialogue].dialogue.evaluated_role
-        return "both" if len(guess.machines) == 2 else "neither" if not guess.machines else "A" if guess.machines == (a,) else "B"
+    def _a(self) -> Speaker:
+        """The side that is shown as A."""
+        return self.questions.rated[self.page.dialogue].dialogue.evaluated_role
 
     def _gone_to(self, change: Any) -> None:
         if not self._quiet and change["new"] is not None:
@@ -231,17 +235,6 @@ def rating_form(questions: Questions, folder: Path, rater: str = "") -> RatingFo
     """The form of some questions (`judging.calibration.rating.ask`); answers go to `<folder>/<rater>.csv`. Without a rater it
     asks for the name first."""
     return RatingForm(questions, folder, rater)
-
-
-def _choice(options: tuple[str, ...]) -> Any:
-    """Buttons of which none is chosen, each reached by Tab and pressed by Space."""
-    return w.ToggleButtons(options=list(options), value=None, style={"button_width": "auto"}, layout={"width": "auto", "flex": "0 0 auto"})
-
-
-def _row(html: str, buttons: Any) -> Any:
-    row = w.Box([w.HTML(html, layout={"flex": "1 1 240px"}), buttons], layout={"flex_flow": "row wrap", "align_items": "center"})
-    row.add_class("al-row")
-    return row
 
 
 def _said(value: bool | None) -> str:

@@ -9,8 +9,8 @@ from anthrolab.judging.calibration.labels import HumanLabel
 from anthrolab.judging.calibration.people import agreement
 from anthrolab.judging.calibration.rater_pairs import RaterPair, agree_of, rater_pairs
 from anthrolab.judging.calibration.rating import Questions
-from anthrolab.judging.calibration.rating_files import Guess, guessed_right
 from anthrolab.judging.rubric import Rubric
+from anthrolab.show.rating_guesses import Guess, best_single_guess, guessed_right
 from anthrolab.show.tables import NO_VALUE, PrintedTable, plain_table
 
 
@@ -28,7 +28,7 @@ def progress_table(labels: Sequence[HumanLabel], questions: Questions) -> Printe
     return plain_table(
         "rating-progress", "Raters so far",
         ("" if rows else "Nobody has answered anything yet. ") + f"Of {len(asked)} questions on {len(questions.rated)} dialogues. Not asked now: answers under another choice of "
-        "dialogues, turns or checkboxes; they are kept, and count for agreement.",
+        "files, dialogues, turns or checkboxes; they are kept, and count for agreement.",
         pl.DataFrame(rows, schema=columns),
     )  # fmt: skip
 
@@ -73,11 +73,15 @@ def pairs_table(pairs: Sequence[RaterPair]) -> PrintedTable:
 
 def guesses_table(guesses: Iterable[Guess], questions: Questions) -> PrintedTable:
     """How often raters name exactly the sides that a machine played, by kind of dialogue."""
-    rates = guessed_right(guesses, questions.rated)
-    rows = [{"Dialogues": kind, "Guessed right": _rate(rate, interval=True)} for kind, rate in rates.items()]
+    guesses = list(guesses)
+    rates = guessed_right(guesses, questions.loaded)
+    always, right = best_single_guess(guesses, questions.loaded)
+    baseline = f" Always saying {always}, without reading, would be right in {_rate(right)}." if rates else ""
+    total = {"all": sum(rates.values(), Rate(0, 0))} if rates else {}
+    rows = [{"Dialogues": kind, "Guessed right": _rate(rate, interval=True)} for kind, rate in [*rates.items(), *total.items()]]
     return plain_table(
         "rating-guesses", "Which side was a machine?",
-        "Guesses that name exactly the sides that a machine played, with Wilson's 95% interval. Chance is one in four. Written dialogues are not counted.",
+        "Guesses that name exactly the sides that a machine played, with Wilson's 95% interval." + baseline + " Written dialogues are not counted.",
         pl.DataFrame(rows, schema=dict.fromkeys(("Dialogues", "Guessed right"), pl.String)),
     )  # fmt: skip
 

@@ -32,7 +32,7 @@ from anthrolab.show.coverage import (
 from anthrolab.show.delays import delay_figure
 from anthrolab.show.explorer_page import write_explorer_page
 from anthrolab.show.figures import category_figure, dimension_figure, figure_html
-from anthrolab.show.measured import Measured, load_all, picked_cases, refuse_twins
+from anthrolab.show.measured import Measured, load_all, picked_cases, refuse_twins, with_people
 from anthrolab.show.pages import asset, environment
 from anthrolab.show.passes import passes_table
 from anthrolab.show.second_judge import agreement_tables
@@ -230,6 +230,7 @@ def _limits(measured: Sequence[Measured], blocks: Sequence[Block]) -> list[str]:
         lines.append("Values marked * and all scores of such a block are over the assessed checkboxes only.")
     smallest = min(sum((b.cases or {}).values()) for b in blocks[1:])
     lines.append(f"Few cases: the smallest measured block has {smallest} valid ones. Read the intervals, not the digits.")
+    lines += [with_people(m) for m in {m.run: m for m in measured}.values() if m.with_people]
     lines.append("No person has checked these verdicts.")
     return lines
 

@@ -31,6 +31,7 @@ from anthrolab.judging.calibration.measure import Measure, answered_ids, gold_pa
 from anthrolab.judging.calibration.outside import read_dialogues
 from anthrolab.judging.calibration.people import BoxAgreement, agreement, failed_by_judge, failed_by_people
 from anthrolab.judging.calibration.rater_pairs import RaterPair, agree_of, rater_pairs
+from anthrolab.judging.calibration.rating_files import check_texts
 from anthrolab.judging.l0 import SEVERITY, L0Result
 from anthrolab.judging.l0 import check as gate
 from anthrolab.judging.labelled.items import UNTOUCHED, Labelled, applied, load_all_labelled, untouched
@@ -90,7 +91,7 @@ def check_judge(
     judge: "rules", or a system that serves as model judge. items, gold: the labelled set and its gold dialogues by
     binding. limit: that many labelled dialogues, of every id alike (those that people labelled besides).
     labels_file: answers of human raters (a file, or a folder of such files) about labelled dialogues or those of
-    dialogues_file, which are judged once.
+    dialogues_file, which are judged once; RatingError if a folder made by blind rating was about other texts.
     engine_for, deadline_s: what it may cost, and how many seconds a verdict may take (see `judge_repeatedly`).
     """
     if repeats < 1:
@@ -103,6 +104,8 @@ def check_judge(
         raise CheckError(f"{dialogues_file}: dialogue {clash[0]} is called like one of the labelled set; rename it")
     turns = {key: len(d.turns()) for key, d in dialogues.items()}
     labels = read_labels(labels_file, rubric, turns) if labels_file else []
+    if labels_file and labels_file.is_dir():
+        check_texts(labels_file, [dialogues[key] for key in sorted({label.dialogue for label in labels})])
     wanted = {item.id for item in spread(items, limit)} | {label.dialogue for label in labels} | set(real)
     dialogues = {key: d for key, d in dialogues.items() if key in wanted}
     if not dialogues:

@@ -46,12 +46,13 @@ class HumanLabel:
     passed: bool | None
 
 
-def read_labels(path: Path, rubric: Rubric, turns: Mapping[str, int]) -> list[HumanLabel]:
+def read_labels(path: Path, rubric: Rubric, turns: Mapping[str, int], *, others: bool = False) -> list[HumanLabel]:
     """The labels of a file (.csv or .jsonl), in its order; of a folder, those of every such file in it, by name.
 
-    turns: number of evaluated turns of every dialogue that may be labelled. LabelsError with a line per problem: an
-    unknown dialogue, checkbox or column, a turn that there is not, a value that is neither yes nor no, a label given
-    twice (also in two files). FileError if a file cannot be read or is not UTF-8.
+    turns: number of evaluated turns of every dialogue that may be labelled; others: whether further dialogues may be, of
+    which nothing is known. LabelsError with a line per problem: an unknown dialogue, checkbox or column, a turn that there
+    is not, a value that is neither yes nor no, a label given twice (also in two files). FileError if a file cannot be read
+    or is not UTF-8.
     """
     labels: list[HumanLabel] = []
     problems: list[str] = []
@@ -59,7 +60,7 @@ def read_labels(path: Path, rubric: Rubric, turns: Mapping[str, int]) -> list[Hu
     for file in label_files(path):
         for number, row in rows_of(file):
             try:
-                label = _label(row, rubric, turns)
+                label = label_in(row, rubric, turns, others=others)
                 key = (label.dialogue, label.turn, label.box, label.rater)
                 if key in seen:
                     there, line = seen[key]
@@ -178,8 +179,8 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 _ROWS = {".csv": _csv_rows, ".jsonl": _json_rows}
 
 
-def _label(row: Mapping[str, Any], rubric: Rubric, turns: Mapping[str, int]) -> HumanLabel:
-    """The label of a row; ValueError says what is wrong with it."""
+def label_in(row: Mapping[str, Any], rubric: Rubric, turns: Mapping[str, int], *, others: bool = False) -> HumanLabel:
+    """The label of a row (`turns`, `others` as of `read_labels`); ValueError says what is wrong with it."""
     texts = {}
     for name in ("dialogue", "box", "rater"):
         value = row.get(name)
@@ -187,16 +188,17 @@ def _label(row: Mapping[str, Any], rubric: Rubric, turns: Mapping[str, int]) -> 
             raise ValueError(f"{name}: is {'missing' if value in (None, '') else 'no text'}; write it")
         texts[name] = value.strip()
     dialogue, box = texts["dialogue"], texts["box"]
-    if dialogue not in turns:
+    if dialogue not in turns and not others:
         raise ValueError(f"dialogue: none of the judged dialogues is called '{dialogue}'{suggest(dialogue, turns)}; give its file with --dialogues")
     if box not in rubric.dimension_of:
         raise ValueError(f"box: '{box}' is no checkbox of the rubric {rubric.name}{suggest(box, rubric.dimension_of)}; write one of its ids")
     turn = turn_in(row.get("turn"))
     if rubric.dimension_of[box].scope == "dialogue" and turn is not None:
         raise ValueError(f"turn: {box} is asked of the whole dialogue; leave the turn blank")
-    if rubric.dimension_of[box].scope == "turn" and (turn is None or not 1 <= turn <= turns[dialogue]):
+    if rubric.dimension_of[box].scope == "turn" and (turn is None or not 1 <= turn <= turns.get(dialogue, turn)):
         given = "is missing" if turn is None else f"is {turn}"
-        raise ValueError(f"turn: {given}, but {box} is asked of each turn; write 1 to {turns[dialogue]}")
+        upto = f"1 to {turns[dialogue]}" if dialogue in turns else "its number, from 1"
+        raise ValueError(f"turn: {given}, but {box} is asked of each turn; write {upto}")
     return HumanLabel(dialogue, turn, box, texts["rater"], value_in(row.get("value")))
 
 

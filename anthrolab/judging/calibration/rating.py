@@ -8,7 +8,7 @@ A rater sees what was sent and when, nothing else:
   dialogue is put forward by some seconds, under a minute; and where one has whole minutes only, all are shown so.
 - Ids, file names, why a chat stopped, drafts, silences, memories: never.
 The messages themselves stand as they were sent, with any name in them: they are what is rated. How long a chat is and what
-it says of itself ("I am an AI") can still give it away; whether it did, the guesses tell (`rating_files.guessed_right`).
+it says of itself ("I am an AI") can still give it away; whether it did, the guesses tell (`show.rating_guesses`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,6 +44,13 @@ class Rated:
     kind: Kind
     human: frozenset[str] | None = None
 
+    @property
+    def machines(self) -> frozenset[str] | None:
+        """The sides that a machine played; None where that is not known, and for what neither people nor machines spoke."""
+        if self.kind == "human-model":
+            return frozenset("ab") - self.human if self.human is not None else None
+        return {"human-human": frozenset(), "model-model": frozenset("ab")}.get(self.kind)
+
 
 @dataclass(frozen=True)
 class Page:
@@ -72,8 +79,9 @@ class BlindLine:
 def load_rated(files: Mapping[Kind, str]) -> list[Rated]:
     """The dialogues of some files by kind (paths with commas between; a run folder stands for its dialogues.jsonl).
 
-    CheckError for a line that is no dialogue; RatingError names file and line of an id that stands twice, and of a record
-    whose own field `human` (the sides that a person played) says another kind.
+    CheckError for a line that is no dialogue; RatingError names file and line of an id that stands twice or that a CSV file
+    would not give back as it is (blanks at its ends, line breaks, unseen characters), and of a record whose own field `human`
+    (the sides that a person played) says another kind.
     """
     found: dict[str, Rated] = {}
     places: dict[str, str] = {}
@@ -81,6 +89,8 @@ def load_rated(files: Mapping[Kind, str]) -> list[Rated]:
         for path in (Path(name.strip()) for name in text.split(",") if name.strip()):
             for number, dialogue in dialogue_lines(path / "dialogues.jsonl" if path.is_dir() else path):
                 where, key = f"{path}: line {number}", dialogue.dialogue_id
+                if not key or key != key.strip() or not key.isprintable():
+                    raise RatingError(f"{where}: dialogue_id: {key!r:.80} is empty, or has blanks at its ends or unseen characters; rename it")
                 if key in found:
                     raise RatingError(f"{where}: dialogue_id: '{key}' stands in {places[key]} too; rename one, or take one out")
                 found[key], places[key] = Rated(dialogue, kind, _human(dialogue, kind, where)), where
@@ -120,8 +130,9 @@ def choose_boxes(rubric: Rubric, choice: str = "") -> list[Checkbox]:
 class Questions:
     """All that raters are asked. The same for everybody but for the order of the dialogues.
 
-    rated: by dialogue id. pages: by dialogue id, turns first. silent: dialogues left out, in which the rated side says
-    nothing after the opener. seconds: whether times are shown with seconds.
+    rated: by dialogue id; loaded: these and all others that were given, drawn or not. rubric: the one of the checkboxes. pages: by
+    dialogue id, turns first. silent: dialogues left out, in which the rated side says nothing after the opener. seconds:
+    whether times are shown with seconds.
     """
 
     rated: Mapping[str, Rated]
@@ -129,6 +140,8 @@ class Questions:
     silent: tuple[str, ...]
     seconds: bool
     seed: int
+    loaded: Mapping[str, Rated]
+    rubric: Rubric
 
     def order(self, rater: str) -> list[str]:
         """The dialogue ids in this rater's order, which the seed and the name decide; kinds stand as they fall."""
@@ -182,7 +195,8 @@ def ask(
         turns = [Page(key, number, of_turn) for number in drawn] if of_turn else []
         pages[key] = (*turns, *([Page(key, None, whole)] if whole else []))
     silent = tuple(r.dialogue.dialogue_id for r in rated if not r.dialogue.turns())
-    return Questions(chosen, pages, silent, not any(_whole_minutes(r.dialogue) for r in chosen.values()), seed)
+    seconds = not any(_whole_minutes(r.dialogue) for r in chosen.values())
+    return Questions(chosen, pages, silent, seconds, seed, {r.dialogue.dialogue_id: r for r in rated}, rubric)
 
 
 def kinds(rated: Iterable[Rated]) -> dict[Kind, int]:
@@ -217,7 +231,7 @@ def _draw(rated: Sequence[Rated], most: int, seed: int) -> dict[str, Rated]:
 
 def _whole_minutes(dialogue: Dialogue) -> bool:
     """Whether its clock seems to know no seconds."""
-    return len(dialogue.messages) > 2 and all(message.at.second == 0 for message in dialogue.messages)
+    return len(dialogue.messages) >= 2 and all(message.at.second == 0 for message in dialogue.messages)
 
 
 def _later(at: datetime, before: datetime) -> str:

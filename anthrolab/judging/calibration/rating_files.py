@@ -2,38 +2,34 @@
 
     <folder>/<rater>.csv               a row an answer, as `labels` reads them; an answer without a value: cannot say
              guesses/<rater>.jsonl     a row a dialogue: which sides the rater took for a machine
+             rated.json                the dialogues that somebody answered something about: a hash of what was said
+             .lock                     held while one window saves
 
 Every answer is on disk before the form shows it. What was not answered has no row.
 """
 
+import contextlib
 import csv
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
-from typing import Any, cast
 
-from anthrolab.files import content_hash, read_text, write_atomic
-from anthrolab.intervals import Rate
-from anthrolab.judging.calibration.labels import (
-    COLUMNS,
-    HumanLabel,
-    LabelsError,
-    read_labels,
-    rows_of,
-    turn_in,
-    value_in,
-)
+from anthrolab.files import content_hash, read_text, unwritable, write_atomic
+from anthrolab.judging.calibration.labels import COLUMNS, HumanLabel, LabelsError, label_in, read_labels, rows_of
 from anthrolab.judging.calibration.people import Place
-from anthrolab.judging.calibration.rating import PEOPLE, Kind, Questions, Rated, RatingError
-from anthrolab.judging.rubric import Rubric
-from anthrolab.runtime.dialogue import Speaker
+from anthrolab.judging.calibration.rating import Questions, Rated, RatingError
+from anthrolab.runtime.dialogue import Dialogue
 
-GUESSES = "guesses"
-_LONGEST = 60
+TEXTS = "rated.json"
+_LONGEST = 50
+_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+"""Characters that are letters, marks or signs by their class and show nothing."""
+_NO_STEM = re.compile(r"(con|prn|aux|nul|com\d|lpt\d|.*-[0-9a-f]{6})")
+"""What is no file on Windows, and what looks like a stem with a hash."""
 
 
 @dataclass(frozen=True)
@@ -52,48 +48,37 @@ class Rating:
         return self.dialogue, self.turn, self.box
 
 
-@dataclass(frozen=True)
-class Guess:
-    """The sides of a dialogue that a rater took for a machine, in order; None: cannot say."""
-
-    dialogue: str
-    rater: str
-    machines: tuple[Speaker, ...] | None
-
-
 def rater_name(name: str) -> str:
     """A rater's name as it stands in the files; RatingError if it is none."""
     clean = " ".join(unicodedata.normalize("NFC", name.encode("utf-8", "replace").decode("utf-8")).split())
     if not clean or clean == "majority":
         raise RatingError(f"rater: {clean!r} is no name of a rater; write your name or an alias, always the same one")
+    if unseen := [c for c in clean if not c.isprintable() or _BLANK.match(c)]:
+        raise RatingError(f"rater: {clean!r:.80} holds a character that cannot be seen (U+{ord(unseen[0]):04X}); type the name anew")
     return clean
 
 
 def rater_file(folder: Path, rater: str) -> Path:
-    """The file of a rater's answers. Characters that a file's name should not have become _, and a short hash of the name
-    then keeps two raters apart.
+    """The file of a rater's answers. Large letters become small and characters that a file's name should not have _, since
+    some systems do not tell Li.csv from li.csv, and a short hash of the name then keeps two raters apart.
 
     >>> rater_file(Path("r"), "王老师").as_posix()
     'r/王老师.csv'
     """
-    return folder / f"{_stem(rater)}.csv"
+    return folder / f"{stem(rater)}.csv"
 
 
-def guess_file(folder: Path, rater: str) -> Path:
-    """The file of a rater's guesses, in a folder of its own: they are no labels."""
-    return folder / GUESSES / f"{_stem(rater)}.jsonl"
+def load_ratings(folder: Path, rater: str, questions: Questions) -> dict[Place, Rating]:
+    """What a rater answered so far, in the order of the file, of other dialogues too; nothing if there is no file.
 
-
-def load_ratings(folder: Path, rater: str) -> dict[Place, Rating]:
-    """What a rater answered so far, in the order of the file; nothing if there is no file.
-
-    LabelsError names the line of an answer that is none, of another rater's, and of one given twice.
+    LabelsError names the line of an answer that is no label (as `read_labels`), of another rater's, and of one given twice.
     """
     path = rater_file(folder, rater)
     found: dict[Place, Rating] = {}
     for number, row in rows_of(path) if path.exists() else ():
         try:
-            one = _rating(row)
+            label = label_in(row, questions.rubric, _turns(questions), others=True)
+            one = Rating(label.dialogue, label.turn, label.box, label.rater, label.passed, row.get("note") or "")
             if one.rater != rater:
                 raise ValueError(f"rater: is {one.rater}, but this is the file of {rater}; give every rater a file of their own")
             if one.place in found:
@@ -104,40 +89,60 @@ def load_ratings(folder: Path, rater: str) -> dict[Place, Rating]:
     return found
 
 
-def save_ratings(folder: Path, rater: str, changed: Iterable[Rating]) -> dict[Place, Rating]:
-    """Put answers into the rater's file, where a new one replaces an older one, and return all that it holds now.
+def save_ratings(folder: Path, rater: str, changed: Iterable[Rating], questions: Questions, *, back: Iterable[Place] = ()) -> dict[Place, Rating]:
+    """Put answers into the rater's file, where a new one replaces an older one, take those at `back` out, and return all
+    that it holds now.
 
-    The file is read again and written whole each time: a kill leaves the file before or the file after, and answers that
-    came in by another window are kept.
+    The file is read again and written whole each time, by one window after the other: a kill leaves the file before or the
+    file after, and answers that came in by another window are kept. RatingError as `check_texts`.
     """
-    ratings = load_ratings(folder, rater)
-    ratings |= {one.place: one for one in changed}
-    text = StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for one in ratings.values():
-        value = "" if one.value is None else str(one.value).lower()
-        writer.writerow([one.dialogue, "" if one.turn is None else one.turn, one.box, one.rater, value, _one_line(one.note)])
-    write_atomic(rater_file(folder, rater), text.getvalue())
+    new = {one.place: one for one in changed}
+    with one_after_another(folder):
+        ratings = load_ratings(folder, rater, questions) | new
+        for place in back:
+            ratings.pop(place, None)
+        keep_texts(folder, {key for key, *_ in new}, questions)
+        text = StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for one in ratings.values():
+            value = "" if one.value is None else str(one.value).lower()
+            writer.writerow([one.dialogue, "" if one.turn is None else one.turn, one.box, one.rater, value, _one_line(one.note)])
+        write_atomic(rater_file(folder, rater), text.getvalue())
     return ratings
 
 
-def labels_so_far(folder: Path, rated: Iterable[Rated], rubric: Rubric) -> list[HumanLabel]:
-    """The answers of all raters in a folder; none if nobody has begun. LabelsError as `read_labels`."""
-    if not any(folder.glob("*.csv")):
+def check_texts(folder: Path, dialogues: Iterable[Dialogue]) -> None:
+    """RatingError names a dialogue that says something else now than when raters answered: their answers are of no use to it."""
+    kept = _kept_texts(folder)
+    for one in dialogues:
+        if kept.get(one.dialogue_id, own := _text_hash(one)) != own:
+            raise RatingError(
+                f"{folder / TEXTS}: {one.dialogue_id}: the dialogue is not the one that was rated under this id; restore its text, or rename it (the new one is then rated anew)"
+            )
+
+
+def labels_so_far(folder: Path, questions: Questions) -> list[HumanLabel]:
+    """The answers of all raters in a folder, of dialogues that are not loaded too; none if nobody has begun.
+
+    LabelsError as `read_labels`, RatingError as `check_texts`.
+    """
+    check_texts(folder, (r.dialogue for r in questions.loaded.values()))
+    if not any(True for file in folder.glob("*.csv") for _ in rows_of(file)):
         return []
-    return read_labels(folder, rubric, {r.dialogue.dialogue_id: len(r.dialogue.turns()) for r in rated})
+    return read_labels(folder, questions.rubric, _turns(questions), others=True)
 
 
-def guesses_so_far(folder: Path, labels: Iterable[HumanLabel]) -> list[Guess]:
-    """The guesses of all raters that answered something."""
-    return [guess for rater in sorted({label.rater for label in labels}) for guess in load_guesses(folder, rater).values()]
+def not_loaded(labels: Iterable[HumanLabel], rated: Iterable[Rated]) -> list[str]:
+    """The ids of labelled dialogues that are not among these."""
+    return sorted({label.dialogue for label in labels} - {r.dialogue.dialogue_id for r in rated})
 
 
-def write_rated(path: Path, questions: Questions) -> int:
-    """Write the dialogues that are rated to a file for `judge-check --dialogues`, and return how many; no file if there are
-    none. Written ones are left out: judge-check has the gold dialogues by itself."""
-    lines = [r.dialogue.to_line() + "\n" for r in questions.rated.values() if r.kind != "written"]
+def write_rated(path: Path, questions: Questions, labels: Iterable[HumanLabel]) -> int:
+    """Write the loaded dialogues that are asked about or have a label to a file for `judge-check --dialogues`, and return
+    how many; no file if there are none. Written ones are left out: judge-check has the gold dialogues by itself."""
+    wanted = {label.dialogue for label in labels} | set(questions.rated)
+    lines = [r.dialogue.to_line() + "\n" for key, r in questions.loaded.items() if key in wanted and r.kind != "written"]
     if lines:
         write_atomic(path, "".join(lines))
     return len(lines)
@@ -155,71 +160,56 @@ def with_note(ratings: Mapping[Place, Rating], places: Sequence[Place], note: st
     return [new for new, old in zip(wanted, given, strict=True) if new != old]
 
 
-def load_guesses(folder: Path, rater: str) -> dict[str, Guess]:
-    """A rater's guesses by dialogue; nothing if there is no file. RatingError names the line of one that is none."""
-    path = guess_file(folder, rater)
-    found: dict[str, Guess] = {}
-    for number, line in enumerate(read_text(path).split("\n") if path.exists() else (), 1):
-        if line.strip():
-            try:
-                row = json.loads(line)
-                sides = row["machines"]
-                if sides is not None and (not isinstance(sides, list) or any(s not in ("a", "b") for s in sides)):
-                    raise ValueError("machines: are sides such as [\"b\"]")
-                found[row["dialogue"]] = Guess(row["dialogue"], row["rater"], None if sides is None else tuple(sides))
-            except (ValueError, KeyError, TypeError, RecursionError) as e:
-                raise RatingError(f"{path}: line {number}: is no guess ({e}); mend that line or take it out") from e
-    return found
-
-
-def save_guess(folder: Path, guess: Guess) -> dict[str, Guess]:
-    """Put a guess into the rater's file, where it replaces an older one, and return all that it holds now."""
-    guesses = load_guesses(folder, guess.rater) | {guess.dialogue: guess}
-    rows = [{"dialogue": g.dialogue, "rater": g.rater, "machines": g.machines} for g in guesses.values()]
-    write_atomic(guess_file(folder, guess.rater), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    return guesses
-
-
-def guessed_right(guesses: Iterable[Guess], rated: Mapping[str, Rated]) -> dict[Kind, Rate]:
-    """How often the guessed sides are exactly those that a machine played, by kind; "cannot say" is not right.
-
-    Left out are written dialogues, which neither people nor machines spoke, dialogues not known, and those of a person and
-    a model whose record does not say who is who.
-    """
-    rates: dict[Kind, Rate] = {}
-    for guess in guesses:
-        one = rated.get(guess.dialogue)
-        machines = _machines(one) if one else None
-        if one is not None and machines is not None:
-            right = guess.machines is not None and {*guess.machines} == machines
-            rates[one.kind] = rates.get(one.kind, Rate(0, 0)) + Rate(right, 1)
-    return {kind: rates[kind] for kind in PEOPLE if kind in rates}
-
-
-def _machines(rated: Rated) -> set[str] | None:
-    """The sides that a machine played; None where that is not known."""
-    if rated.kind == "written":
-        return None
-    if rated.kind == "human-model":
-        return {"a", "b"} - rated.human if rated.human is not None else None
-    return set() if rated.kind == "human-human" else {"a", "b"}
-
-
-def _rating(row: Mapping[str, Any]) -> Rating:
-    """The answer of a row; ValueError says what is wrong with it."""
-    texts = {name: row.get(name) for name in ("dialogue", "box", "rater")}
-    for name, value in texts.items():
-        if not isinstance(value, str) or not value.strip():
-            raise ValueError(f"{name}: is missing; write it, or take the line out")
-    known = cast(dict[str, str], texts)
-    return Rating(**known, turn=turn_in(row.get("turn")), value=value_in(row.get("value")), note=row.get("note") or "")
-
-
 def _one_line(note: str) -> str:
     return " ".join(note.encode("utf-8", "replace").decode("utf-8").split())
 
 
-def _stem(rater: str) -> str:
+def _turns(questions: Questions) -> dict[str, int]:
+    return {key: len(r.dialogue.turns()) for key, r in questions.loaded.items()}
+
+
+def stem(rater: str) -> str:
     """A rater's name as a file's name without ending."""
-    safe = re.sub(r"[^\w-]", "_", rater)[:_LONGEST]
-    return safe if safe == rater else f"{safe}-{content_hash(rater)[:6]}"
+    safe = re.sub(r"[^\w-]", "_", rater.upper().casefold())[:_LONGEST]
+    return safe if safe == rater and not _NO_STEM.fullmatch(rater) else f"{safe}-{content_hash(rater)[:6]}"
+
+
+@contextlib.contextmanager
+def one_after_another(folder: Path) -> Iterator[None]:
+    """Whoever saves in a folder, which is made if need be, waits until nobody else does."""
+    import fcntl
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = open(folder / ".lock", "w")  # noqa: SIM115 - held until the block ends
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    except OSError as e:
+        raise unwritable(folder / ".lock", e) from e
+    with lock:
+        yield
+
+
+def keep_texts(folder: Path, dialogues: Iterable[str], questions: Questions) -> None:
+    """Write down what the dialogues say that something is answered about now. RatingError as `check_texts`."""
+    new = {key: questions.loaded[key].dialogue for key in dialogues if key in questions.loaded}
+    check_texts(folder, new.values())
+    kept = _kept_texts(folder)
+    if not set(new) <= set(kept):
+        texts = {key: _text_hash(one) for key, one in new.items()} | kept
+        write_atomic(folder / TEXTS, json.dumps(texts, ensure_ascii=False, indent=1, sort_keys=True) + "\n")
+
+
+def _kept_texts(folder: Path) -> dict[str, str]:
+    path = folder / TEXTS
+    try:
+        kept = json.loads(read_text(path)) if path.exists() else {}
+        if not isinstance(kept, dict) or any(not isinstance(text, str) for text in kept.values()):
+            raise ValueError("it is an object of hashes by dialogue id")
+    except (ValueError, RecursionError) as e:
+        raise RatingError(f"{path}: is broken ({e}); take it back from a copy, or delete it if no dialogue was changed since it was rated") from e
+    return kept
+
+
+def _text_hash(dialogue: Dialogue) -> str:
+    """Of what answers are about: who is rated, who said what and when, and which messages are turns."""
+    return content_hash([dialogue.evaluated_role, *([m.speaker, m.content, m.at.isoformat(), m.opener] for m in dialogue.messages)])
