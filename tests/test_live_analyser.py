@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from anthrolab.live.analyser import BEFORE, MAX_CLAIMS, MOST_NEW, SCHEMA, Analyser, Analysis, analyser_hash
+from anthrolab.live.analyser import BEFORE, MAX_CLAIMS, MOST_NEW, SCHEMA, Analyser, Analysis
 from anthrolab.live.context import EMPTY, Claim, Context, Inferred, Kind, Reason, corrected, refreshed, without
 from anthrolab.live.grounding import EVIDENCE_CHARS, grounded
 from anthrolab.models.client import ModelClient, ModelError, Reply
@@ -77,7 +77,7 @@ def check_evidence(context: Context, messages: Sequence[Sent]) -> None:
 def check_told(context: Context, messages: Sequence[Sent]) -> None:
     """Every word that the persona's prompt has gained is a label of ours or stands in a message of the person."""
     old, new = chat_system(SEAT).split("\n"), chat_system(refreshed(SEAT, context)).split("\n")
-    own = "\n".join(m.content for m in messages if m.speaker == "b").translate(str.maketrans("“”【】", "‘’［］"))
+    own = "\n".join(m.content for m in messages if m.speaker == "b").translate(str.maketrans("“”\"【】", "‘’’［］"))
     for line in new:
         if line in old:
             continue
@@ -115,17 +115,18 @@ def test_there_are_twenty_chats_and_more_and_most_reasons_are_met_in_them() -> N
 
 
 WORDS = ["我", "25", "今年", "岁", "在", "成都", "上班", "是", "护士", "不", "同事", "他说", "吗", "？", " ", "，", "。", "哈哈", "单身", "叫", "小鱼", "“", "”", "\n"]
+PLAIN = ["我今年25岁", "我在成都上班", "我是护士", "我单身", "我叫小鱼", "我今年25"]
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map("".join)), min_size=1, max_size=6),
+    st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map("".join) | st.sampled_from(PLAIN)), min_size=1, max_size=6),
     st.data(),
 )
 def test_whatever_is_said_and_claimed_every_entry_stands_in_the_persons_words(said: list[tuple[str, str]], data: st.DataObject) -> None:
     messages = sent([{speaker: content} for speaker, content in said])
     claims = data.draw(st.lists(st.builds(
-        Claim, kind=st.sampled_from(get_args(Kind)), value=st.sampled_from([w for w in WORDS if w.strip()]),
-        quote=st.sampled_from([m.content for m in messages]), message=st.integers(-3, 9),
+        Claim, kind=st.sampled_from(get_args(Kind)), value=st.sampled_from(["25", "成都", "护士", "单身", "小鱼", "岁", "我"]),
+        quote=st.sampled_from([m.content for m in messages]) | st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map("".join), message=st.integers(-3, 9),
     ), max_size=6))  # fmt: skip
     found, refused = grounded(claims, messages, "b", year=2026)
     assert len(found) + len(refused) == len(claims)
@@ -133,7 +134,7 @@ def test_whatever_is_said_and_claimed_every_entry_stands_in_the_persons_words(sa
     check_evidence(context, messages)
     assert persona_hash(refreshed(SEAT, context)) == persona_hash(SEAT)
     for e in found:
-        assert e.kind in ("said", "topic") or not re.search(r"[?？]|吗", e.quote[e.quote.index(e.value) :].split("，")[0].split("。")[0].split(" ")[0])
+        assert e.kind in ("said", "topic") or "我" in e.quote or (e.message and messages[e.message - 1].speaker == "a"), "said of 我, or asked for"
 
 
 def test_a_call_shows_what_is_new_a_little_before_and_what_is_known() -> None:
@@ -272,7 +273,6 @@ def test_an_analysis_is_read_back_as_it_was_written_and_names_its_call() -> None
     made = analyse(ScriptedModel(script), sent([{"b": "我今年25"}]))
     assert Analysis.model_validate_json(made.model_dump_json()) == made
     assert [e.call for e in made.context.entries] == ["c1"] and [r.reason for r in made.refused] == ["no such quote"]
-    assert len(analyser_hash()) == len(analyser_hash()) > 8
 
 
 REAL = ("a_persons_own_statements", "facts_of_third_persons", "an_order_to_be_a_wife")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from string import Template
 from typing import Any, get_args
 
@@ -33,8 +34,11 @@ MOST_NEW = 40
 MAX_CLAIMS = 8
 """Claims that one reply may hold."""
 
-SOURCES = ("live/analyser.py", "live/context.py", "live/grounding.py", "live/statements.py")
-"""The code that decides what stands."""
+SOURCES = (
+    *(f"live/{name}.py" for name in ("analyser", "context", "earnest", "grounding", "meaning", "moment", "names", "statements", "utterance")),
+    *("judging/l0/facts", "judging/l0/framing.py", "models/fence.py", "models/json_text.py", "runtime/text.py"),
+)
+"""The code (files, and folders of files) that decides what stands and how it is told."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -96,7 +100,7 @@ class Analyser:
         outcome, reply = await self.auxiliary.ask(instructions, question, SCHEMA, f"{self.salt}/context{known.upto}", read_claims)
         if outcome.value is None:
             return Analysis(context=kept, call=reply.call, error=outcome.error)
-        found, refused = grounded(outcome.value, messages[:upto], person, year=seat.scene.start.year, call=reply.call)
+        found, refused = grounded(outcome.value, messages[:upto], person, year=seat.scene.start.year, call=reply.call, name=seat.name)
         context, more = merged(kept, found, upto)
         return Analysis(context=context, refused=refused + more, call=reply.call, recovered=outcome.recovered)
 
@@ -128,10 +132,17 @@ def template(name: str) -> Template:
     return Template((files("anthrolab.live") / "prompts" / f"{name}.md").read_text(encoding="utf-8").rstrip("\n"))
 
 
-def analyser_hash() -> str:
-    """Changes when the analyser's prompts change, or the code that decides what stands."""
-    code = [(files("anthrolab") / name).read_text(encoding="utf-8") for name in SOURCES]
-    return content_hash([[template(name).template for name in ("analyse", "analyse_ask")], code])
+def analyser_hash(package: Traversable | None = None) -> str:
+    """Changes when the analyser's prompts change, or the code that decides what stands. `package`: where anthrolab lies."""
+    root = package or files("anthrolab")
+    prompts = [root / "live" / "prompts" / f"{name}.md" for name in ("analyse", "analyse_ask")]
+    return content_hash([f.read_text(encoding="utf-8") for f in [*prompts, *(f for name in SOURCES for f in _code(root / name))]])
+
+
+def _code(place: Traversable) -> list[Traversable]:
+    if place.is_file():
+        return [place]
+    return sorted((f for f in place.iterdir() if f.name.endswith(".py")), key=lambda f: f.name)
 
 
 def _chat(messages: Sequence[Sent], begin: int, end: int, seat: Seat, person: Speaker) -> str:
