@@ -1,21 +1,26 @@
 """A live chat: the same scheduler as in the benchmark, at any speed, with a person at one side who is never asked or cut off."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anthrolab.live.analyser import Analysis
 from anthrolab.live.chat import LiveChat
 from anthrolab.live.clock import Clock
+from anthrolab.live.context import Context
 from anthrolab.live.past import rebuilt
 from anthrolab.live.scene import ChatError
 from anthrolab.live.session_log import SessionLog
 from anthrolab.live.view import view_of
 from anthrolab.models.client import ModelError
+from anthrolab.runtime.dialogue import Speaker
 from anthrolab.runtime.policy import Answer
 from anthrolab.runtime.schedule import SILENCE, Asked, Course, Plan, Rules, Sent, converse
+from anthrolab.runtime.seat import Seat
 from tests.live_for_tests import live, play_out, played
 
 TEXTS = st.sampled_from(["在吗", "嗯嗯", "哈哈哈", "晚安", "拜拜", "好的呀", "周末去不去打球", "", "我先去吃个饭"])
@@ -335,3 +340,17 @@ def test_the_clock_keeps_time_when_its_speed_changes() -> None:
     assert clock.now() == 23
     with pytest.raises(ValueError, match="above 0"):
         clock.speed = 0
+
+
+def test_the_status_says_that_a_reply_was_of_no_use_and_that_the_analyser_failed() -> None:
+    class Broken:
+        async def decide(self, ask: Asked) -> Answer:
+            return Answer(None, "no JSON object in it")
+
+    class Dead:
+        async def analyse(self, known: Context, messages: Sequence[Sent], seat: Seat, person: Speaker) -> Analysis:
+            raise ModelError("unreachable", "nobody there")
+
+    chat = play_out(live([], policy=Broken(), analyser=Dead()), [(0, "在吗")], until=lambda c: c.phase == "resting")
+    status = view_of(chat, "m").status
+    assert "could not be used (no JSON object in it)" in status and "The analyser failed: nobody there" in status

@@ -242,7 +242,8 @@ def test_other_settings_name_the_folder_and_the_analyser_is_part_of_them(tmp_pat
 
 def test_a_report_says_that_a_person_took_part_and_compares_no_two_such_runs(tmp_path: Path, served: Served) -> None:
     file = systems(tmp_path, served.url)
-    file.write_text(file.read_text(encoding="utf-8").replace("}]}", '}, {"name": "twin", "endpoint": "%s", "model": "scripted", "server": "openai", "policy": "chat", "partner": "tiny"}]}' % served.url), encoding="utf-8")
+    known = json.loads(file.read_text(encoding="utf-8"))["systems"]
+    file.write_text(json.dumps({"systems": [*known, {**known[0], "name": "twin"}]}), encoding="utf-8")
     for system in ("tiny", "twin"):
         have(ChatSettings(system, case="b01-a", folder=tmp_path / system, systems_file=file))
         judge_run(tmp_path / system, progress=quiet)

@@ -174,6 +174,7 @@ def test_a_message_typed_while_the_model_decides_is_seen_waiting(tmp_path: Path)
         assert sent(tmp_path / "聊天 一") == ["在吗"]
         go.set()
         terminal.wait_for("网友: 急事", "收到急事了")
+        terminal.wait_for("nothing more to say")  # the ask after its message is answered, too
         go.clear()
         terminal.line("还有")
         terminal.wait_for("网友: 还有")

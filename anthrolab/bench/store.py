@@ -80,7 +80,7 @@ class Run:
             if not isinstance(manifest, dict):
                 raise ValueError("it holds no fields")
         except ValueError as e:
-            raise RunError(f"{path}: not valid JSON ({e}); restore it, or remove the folder and run again") from e
+            raise RunError(f"{path}: not valid JSON ({e}); restore it, or use another folder") from e
         lacking = [key for key in ("run", "settings", "hashes", "counts", "judges") if key not in manifest]
         if lacking:
             raise RunError(f"{path}: {lacking[0]} is missing; restore the file, or remove the folder and run again")
@@ -164,7 +164,7 @@ class Run:
             raise RunError(f"--run '{self.path}': is no run folder; give a folder of its own, such as runs/first")
         if self.path.is_dir() and not (self.path / "manifest.json").exists():
             self.check_own()  # before a lock is left in somebody else's folder
-        busy = RunError(f"{self.path}: another anthrolab command works here; wait for it or use another --run")
+        busy = RunError(f"{self.path}: another anthrolab command works here; wait for it or use another folder")
         with only_one(self.path, busy):
             yield
 

@@ -121,6 +121,7 @@ def _goes_on(run: Run, manifest: dict[str, Any], entry: Mapping[str, Any], there
         raise ChatError(f"{run.path}: holds a run of two models; give chats a folder of their own")
     chats = old["settings"]["chats"]
     chat_jobs(run, old)
+    run.dialogues()  # a damaged line is said now, and not when the chat is closed
     if any(known["chat"] == entry["chat"] for known in chats) and run.path / "chats" / f"{entry['chat']}.jsonl" not in there:
         raise ChatError(f"{run.path}: the events of {entry['chat']} (chats/{entry['chat']}.jsonl) are gone; restore the file, or begin another chat")
     if chats or any(b'"event":"message"' in path.read_bytes() for path in there):

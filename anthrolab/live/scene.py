@@ -61,9 +61,12 @@ class Setting:
 def case_setting(library: Library, case_id: str, *, skills: Sequence[Skill] = (), minutes: int = 0) -> Setting:
     """A case of the benchmark, such as b01-a: the model plays its role, the person takes the other card's part.
 
-    The card's opener is given. AnthrolabError if the cards have no such case.
+    The card's opener is given. ChatError if the cards have no such case.
     """
-    case: Case = select_cases(library, [case_id])[0]
+    cases: dict[str, Case] = {case.id: case for case in select_cases(library, None)}
+    if case_id not in cases:
+        raise ChatError(f"case {case_id}: the cards have none of this id{suggest(case_id, cases)}; a case is a binding and a role, such as b01-a")
+    case = cases[case_id]
     binding = library.bindings[case.binding]
     scenario = library.scenarios[binding.scenario]
     a, b = library.personas[binding.persona_a], library.personas[binding.persona_b]

@@ -37,8 +37,8 @@ class SessionLog:
                 yield EVENT.validate_json(line)
             except ValidationError as e:
                 first = e.errors(include_url=False)[0]
-                where = ".".join(map(str, first["loc"]))
-                raise ChatError(f"{self.path}: line {number}: {where}: {first['msg']}; restore the line, or begin another chat") from e
+                where = "".join(f"{part}: " for part in first["loc"])
+                raise ChatError(f"{self.path}: line {number}: {where}{first['msg']}; restore the line from a copy, or begin another chat") from e
 
     def add(self, event: Event) -> None:
         """One more event, on disk before anything follows from it."""

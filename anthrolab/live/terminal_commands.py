@@ -61,6 +61,8 @@ class Talk:
             self.opened.chat.go_on()
         elif answer in END:
             self._command("/end")
+        elif answer.partition(" ")[0] in ("/shown", "/draft", "/context", "/help"):
+            self._command(answer)
         else:
             if answer:
                 self.kept.append(line)
@@ -83,7 +85,7 @@ class Talk:
             case "/shown":
                 self.show(self._shown(rest))
             case "/context":
-                self.show(context_text(chat.state.context, chat.parts.analyser is not None))
+                self.show(context_text(chat.state.context, chat.parts.analyser is not None, chat.state.analyses))
             case "/forget":
                 self._forget(rest)
             case "/tell":

@@ -2,10 +2,12 @@
 
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from anthrolab.live.chat import LiveChat
 from anthrolab.live.context import Context
+from anthrolab.live.events import ContextSet
 from anthrolab.live.view import Line, View
 from anthrolab.show.chat_panel import Call
 from anthrolab.show.unsent import STILL_UNSENT, unsent_drafts
@@ -114,14 +116,18 @@ def call_text(call: Call) -> str:
     return "\n".join([*lines, "--- replied", visible(call.reply.text), "---"])
 
 
-def context_text(context: Context, analysed: bool) -> str:
-    """What is taken to be known, with its evidence; numbers are those of /forget."""
+def context_text(context: Context, analysed: bool, analyses: Sequence[ContextSet] = ()) -> str:
+    """What is taken to be known, with its evidence, and what the analyser made of the latest messages; numbers are those of /forget."""
     lines = []
     for number, entry in enumerate(context.entries, 1):
         evidence = "set by hand" if entry.by == "hand" else f"from [{(entry.message or 0) + 1}]: “{visible(entry.quote)}”"
         lines.append(f"{number}. {entry.kind}: {visible(entry.value)} ({evidence})")
     if not lines:
         lines = ["nothing is taken to be known of you"]
+    if analyses:
+        last = analyses[-1]
+        lines += [f"refused: {r.kind}: {visible(r.value)} ({r.reason})" for r in last.refused if r.reason != "known already"]
+        lines += [f"the analyser failed: {visible(last.error)}"] if last.error else []
     if not analysed:
         lines.append("no analyser reads the chat (--analyser SYSTEM); /tell KIND VALUE sets something by hand")
     return "\n".join(lines)
@@ -131,10 +137,11 @@ def farewell(folder: Path | None, chat: str, messages: int, over: bool) -> str:
     """What is said at the end: where the chat is, how to go on with it, how to judge it."""
     if folder is None:
         return "Nothing was saved; --save FOLDER keeps a chat."
+    if not messages:
+        return "Nothing was said, so there is nothing to keep."
     where = shlex.quote(str(folder))
     lines = [f"Saved in {where} as {chat}."]
     if not over:
         lines.append(f"Go on with it: the same command with --chat {chat}")
-    if messages > 0:
-        lines.append(f"Judge it: anthrolab judge {where}")
+    lines.append(f"Judge it: anthrolab judge {where}")
     return "\n".join(lines)

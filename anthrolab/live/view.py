@@ -73,4 +73,17 @@ def _status(chat: LiveChat) -> str:
         "trouble": "The model could not be asked; go on to ask again.",
         "over": "The chat is over.",
     }
-    return said[chat.phase]
+    return " ".join(filter(None, [said[chat.phase], _broken(chat), _analysis(chat)]))
+
+
+def _broken(chat: LiveChat) -> str:
+    """A persona that is silent because its model's reply was of no use is not a persona that has nothing to say."""
+    error = chat.state.answers[-1].error if chat.state.answers else None
+    if error is None or chat.phase not in ("chatting", "resting"):
+        return ""
+    return f"The model's last reply could not be used ({error.splitlines()[0][:120]})."
+
+
+def _analysis(chat: LiveChat) -> str:
+    error = chat.state.analyses[-1].error if chat.state.analyses else None
+    return f"The analyser failed: {error.splitlines()[0][:120]}" if error else ""
