@@ -23,6 +23,7 @@ from anthrolab.judging.rubric import load_rubric
 from anthrolab.live.clock import INSTANT, Clock
 from anthrolab.live.opening import ChatSettings, open_chat
 from anthrolab.live.scene import ChatError
+from anthrolab.live.terminal_start import saved_settings
 from anthrolab.models.scripted import Call, Served, serve
 from anthrolab.runtime.dialogue import Dialogue
 from anthrolab.show.failure_sources import open_sources
@@ -250,3 +251,13 @@ def test_a_report_says_that_a_person_took_part_and_compares_no_two_such_runs(tmp
     page = write_report([tmp_path / "tiny", tmp_path / "twin"], tmp_path / "report")
     text = page.read_text(encoding="utf-8")
     assert "Run tiny: chats with a person" in text and "Paired comparison" not in text and "with a person" in text
+
+
+def test_a_saved_chat_knows_with_whom_and_with_which_analyser_it_was_begun(tmp_path: Path, served: Served) -> None:
+    folder, file = tmp_path / "c", systems(tmp_path, served.url)
+    have(ChatSettings("tiny", persona="p01", name="小北", folder=folder, analyser="tiny", analyse_every=2, systems_file=file), TYPED[:1])
+    known = saved_settings(folder, "chat01")
+    assert {k: known[k] for k in ("system", "persona", "name", "analyser", "analyse_every")} == {
+        "system": "tiny", "persona": "p01", "name": "小北", "analyser": "tiny", "analyse_every": 2
+    }  # fmt: skip
+    have(ChatSettings(**known, folder=folder, chat="chat01", systems_file=file), [])

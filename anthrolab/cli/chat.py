@@ -20,8 +20,8 @@ def chat(
     speed: Annotated[float, typer.Option(help="How many times faster than real time.")] = 1.0,
     minutes: Annotated[Optional[int], typer.Option(help="Virtual minutes until the chat ends (default: no end).")] = None,
     save: Annotated[Optional[Path], typer.Option(help="Folder to save the chat in (default: nothing is written).")] = None,
-    chat: Annotated[Optional[str], typer.Option(help="Saved chat to go on with, such as chat01; its settings are known.")] = None,
-    analyser: Annotated[str, typer.Option(help="Chat system that infers who you are from what you say (default: nobody).")] = "",
+    chat: Annotated[Optional[str], typer.Option(help="Saved chat to go on with, such as chat01; persona, names, system and analyser are those it was begun with.")] = None,
+    analyser: Annotated[Optional[str], typer.Option(help="Chat system that infers who you are from what you say (default: nobody).")] = None,
     start: Annotated[str, typer.Option(help="When the chat begins, YYYY-MM-DDTHH:MM:SS (default: now).")] = "",
     typing_speed: Annotated[Optional[int], typer.Option(help="Characters a minute that the persona types (default: 180).")] = None,
     summary: Summary = "rules",
@@ -36,7 +36,7 @@ def chat(
 
     Nothing is written anywhere without --save.
 
-    Example: anthrolab chat --persona p01 --system gemma-3-270m --save runs/chats
+    Example: anthrolab chat --persona p05 --system gemma-3-270m --save runs/chats
     """
     from anthrolab.live.opening import ChatSettings
     from anthrolab.live.terminal import chat_in_terminal
@@ -47,6 +47,7 @@ def chat(
         raise AnthrolabError(f"--chat {chat}: names a saved chat; give the folder it is in with --save")
     said: dict[str, Any] = {
         "persona": persona, "case": case, "system": system, "name": name, "minutes": minutes, "typing_speed": typing_speed,
+        "analyser": analyser,
     }  # fmt: skip
     known = saved_settings(save, chat) if save is not None and chat is not None else {}
     settings = {**known, **{key: value for key, value in said.items() if value is not None}}
@@ -55,7 +56,7 @@ def chat(
     if not settings.get("system"):
         raise which_system(systems)
     chosen = ChatSettings(
-        **settings, folder=save, chat=chat or "", analyser=analyser, start=start, summary=summary, skills=pins(skill), seed=seed,
+        **settings, folder=save, chat=chat or "", start=start, summary=summary, skills=pins(skill), seed=seed,
         systems_file=systems, cards_dir=cards, skills_dir=skills, max_cost=max_cost,
     )  # fmt: skip
     run_async(chat_in_terminal(chosen, speed))

@@ -37,7 +37,7 @@ def saved_settings(folder: Path, chat: str) -> dict[str, Any]:
     """What a saved chat was begun with, as fields of `ChatSettings`. ChatError if there is none of this name."""
     begun = SessionLog(folder / "chats" / f"{chat}.jsonl").begun()
     if begun is None:
-        there = sorted(path.stem for path in (folder / "chats").glob("*.jsonl"))
+        there = sorted(path.stem for path in (folder / "chats").glob("*.jsonl") if path.stat().st_size)
         raise ChatError(f"--chat {chat}: {folder} has no such chat; {'there are: ' + ', '.join(there) if there else 'there is none yet'}")
     said = begun.setting
     found: dict[str, Any] = {key: said[key] for key in ("minutes", "typing_speed", "max_messages") if key in said}
@@ -45,6 +45,8 @@ def saved_settings(folder: Path, chat: str) -> dict[str, Any]:
         found["case"] = said["case"]
     else:
         found |= {"persona": said.get("persona"), "name": said.get("person")}
+    if said.get("analyser"):
+        found |= {"analyser": said["analyser"].get("name"), "analyse_every": said["analyser"].get("every")}
     if (folder / "manifest.json").exists():
         found["system"] = Run(folder).manifest()["settings"]["system"]["name"]
     return found
