@@ -124,3 +124,13 @@ def test_what_was_only_passed_on_is_not_kept_as_something_said_either() -> None:
     for lines in (["b 转发：我今年32岁，月入3万"], ["b 歌词来了", "b 我今年25岁，还在流浪"], ["b 网上看到一句话 我对花生过敏"]):
         assert not any(isinstance(e, Inferred) for e in judged("said", chat(lines)[-1].content, chat(lines)))
     assert [e.kind for e in judged("said", "我对花生过敏", chat(["b 我对花生过敏"]))] == ["said"]
+
+
+@pytest.mark.parametrize("unit", ["年", "一年", "的了", "了 ", "你说", "，我", "哈哈", "是不是", "3年", "说："])
+def test_no_turn_of_phrase_runs_away_on_a_long_message(unit: str) -> None:
+    """Some patterns could once be matched in a number of ways that doubles with every few characters: this would not end."""
+    for kind, value, words in [("age", "25", "我今年25"), ("occupation", "老师", "我是老师"), ("relationship_status", "单身", "我单身"), ("city", "成都", "我在成都上班")]:
+        for text in (words + unit * 300, unit * 300 + words):
+            claim = Claim(kind=kind, value=value, quote=words, message=0)  # type: ignore[arg-type]
+            found, refused = grounded([claim], [Sent("b", text, 0)], "b")
+            assert len(found) + len(refused) == 1
