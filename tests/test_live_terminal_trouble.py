@@ -164,7 +164,9 @@ def test_without_a_folder_nothing_is_written_anywhere(tmp_path: Path) -> None:
 
 
 def test_the_posix_locale_works_and_bytes_that_are_not_utf_8_stay_in_the_line(tmp_path: Path) -> None:
-    with chatting(tmp_path, answers, LC_ALL="C") as (terminal, server):
+    # In a checkout under a Chinese path Python itself does not start under LC_ALL=C.
+    locale = "C" if str(Path(__file__).resolve()).isascii() else "C.UTF-8"
+    with chatting(tmp_path, answers, LC_ALL=locale) as (terminal, server):
         terminal.type("你好".encode("gbk") + b"\r")
         terminal.wait_for("bytes that are not UTF-8")
         assert not server.calls

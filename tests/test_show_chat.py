@@ -768,7 +768,7 @@ def test_notebook_11_runs_headless_with_nobody_writing(tmp_path: Path) -> None:
     lines: list[str] = []
     (made,) = run_notebooks(["11"], tmp_path / "run", [f"folder={tmp_path / 'talk'}", "case=b01-a"], progress=lines.append)
     text = "\n".join(lines)
-    assert "Nobody has written yet" in text and "messages: 0" in text
+    assert "No chat is open here" in text and "messages: 0" in text
     assert "a new chat named chat01 will be saved there" in text and f"anthrolab judge {tmp_path / 'talk'}" in text
     assert not (tmp_path / "talk").exists(), "nothing is opened before Start"
     (cell,) = [c for c in nbformat.read(made, as_version=4).cells if c.id == "show"]

@@ -3,8 +3,11 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +56,14 @@ async def _three() -> int:
 
 
 def test_an_interruption_stops_the_work_and_not_what_it_left_under_way() -> None:
+    """In a process of its own: after other tests (notebooks run in it) an interruption may come late to a waiting thread."""
+    script = "from tests.test_sync_background import interrupted; interrupted()"
+    root = Path(__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, timeout=90)
+    assert done.returncode == 0, done.stderr
+
+
+def interrupted() -> None:
     """A call that is shielded (its reply is paid for) still comes to its end."""
     came: list[str] = []
     tasks: list[asyncio.Task[None]] = []
