@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from anthrolab.bench.manifest import check_same, code_hash, library_versions, with_new
-from anthrolab.bench.plan import chat_job, chat_jobs
+from anthrolab.bench.plan import chat_job, chat_jobs, count
 from anthrolab.bench.settings import Limits, State
 from anthrolab.bench.store import Run, RunError
 from anthrolab.cards.library import Library
@@ -57,8 +57,9 @@ class Saved:
         if self.entry not in chats:
             chats.append(dict(self.entry))
             self.run.write_manifest(manifest)
-        planned = [job.dialogue_id for job in chat_jobs(self.run, manifest)]
-        dialogues = {d.dialogue_id: d for d in self.run.dialogues().values()}
+        jobs = chat_jobs(self.run, manifest)
+        planned = [job.dialogue_id for job in jobs]
+        dialogues = self.run.dialogues()
         failures = {row["dialogue_id"]: row for row in self.run.rows("failures.jsonl")}
         failures.pop(self.dialogue_id, None)
         if state.failed is None:
@@ -72,9 +73,7 @@ class Saved:
             raise RunError(f"{self.run.path / 'dialogues.jsonl'}: {strange[0]} is not among the chats of manifest.json; restore that file, or move the line elsewhere")
         self.run.settle("dialogues.jsonl", [dialogues[key].to_line() for key in planned if key in dialogues])
         self.run.settle("failures.jsonl", [json.dumps(failures[key], ensure_ascii=False) for key in planned if key in failures])
-        done, failed_ones = len(dialogues), len(failures)
-        counts = {"planned": len(planned), "done": done, "failed": failed_ones, "missing": len(planned) - done - failed_ones}
-        self.run.write_manifest({**manifest, "counts": counts})
+        self.run.write_manifest({**manifest, "counts": count(jobs, dialogues, list(failures.values()))})
 
 
 def next_name(folder: Path) -> str:

@@ -8,8 +8,8 @@ from anthrolab.bench.store import Run
 from anthrolab.cards.library import default_cards_dir, load_library
 from anthrolab.cards.persona import Persona
 from anthrolab.live.opening import ChatSettings
+from anthrolab.live.saving import begun_chat
 from anthrolab.live.scene import ChatError, Setting
-from anthrolab.live.session_log import SessionLog
 from anthrolab.live.terminal_text import visible
 from anthrolab.models.client import ModelError
 from anthrolab.models.opening import remote_client
@@ -35,7 +35,7 @@ def check_terminal() -> None:
 
 def saved_settings(folder: Path, chat: str) -> dict[str, Any]:
     """What a saved chat was begun with, as fields of `ChatSettings`. ChatError if there is none of this name."""
-    begun = SessionLog(folder / "chats" / f"{chat}.jsonl").begun()
+    begun = begun_chat(folder, chat)
     if begun is None:
         there = sorted(path.stem for path in (folder / "chats").glob("*.jsonl") if path.stat().st_size)
         raise ChatError(f"--chat {chat}: {folder} has no such chat; {'there are: ' + ', '.join(there) if there else 'there is none yet'}")
